@@ -1,0 +1,73 @@
+// Package testenv is the one way to skip a test: it names what the machine
+// lacks, and with CI=true it fails instead, so that nothing this machine can
+// run is skipped in silence.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// SamplesVar names the environment variable that holds the folder of sample
+// captures and public traces which are not part of the repository.
+const SamplesVar = "LAMBDAC_SAMPLES"
+
+// Samples returns the folder of outside samples. The test is skipped where
+// the variable is unset, since the samples are no part of the project; a
+// variable that names no folder fails the test.
+func Samples(tb testing.TB) string {
+	tb.Helper()
+	dir := os.Getenv(SamplesVar)
+	if dir == "" {
+		tb.Skipf("skipped: %s is not set (outside samples)", SamplesVar)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		tb.Fatalf("%s=%q is not a readable folder: %v", SamplesVar, dir, err)
+	}
+	return dir
+}
+
+// Missing skips the test because of what the machine lacks, and fails it with
+// CI=true. remedy says how to get it.
+func Missing(tb testing.TB, what, remedy string) {
+	tb.Helper()
+	if os.Getenv("CI") == "true" {
+		tb.Fatalf("missing: %s; with CI=true nothing may be skipped: %s", what, remedy)
+	}
+	tb.Skipf("skipped: missing %s: %s", what, remedy)
+}
+
+// Root returns if the test runs as root.
+func Root(tb testing.TB) {
+	tb.Helper()
+	if os.Geteuid() != 0 {
+		Missing(tb, "root", "run the test as root")
+	}
+}
+
+// Command returns the path of a program.
+func Command(tb testing.TB, name string) string {
+	tb.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Missing(tb, "the program "+name, "install it")
+	}
+	return path
+}
+
+// Python returns an interpreter that can import the given modules: that of
+// LAMBDAC_PYTHON, else python3.
+func Python(tb testing.TB, modules ...string) string {
+	tb.Helper()
+	python := os.Getenv("LAMBDAC_PYTHON")
+	if python == "" {
+		python = Command(tb, "python3")
+	}
+	for _, module := range modules {
+		if out, err := exec.Command(python, "-c", "import "+module).CombinedOutput(); err != nil {
+			Missing(tb, "the Python module "+module, "make python-env, then set LAMBDAC_PYTHON: "+string(out))
+		}
+	}
+	return python
+}

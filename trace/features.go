@@ -1,0 +1,44 @@
+package trace
+
+// Features are numbers taken from the texts of one exchange while they were
+// in memory: one row of the features table.
+type Features struct {
+	RequestID string `parquet:"request_id"`
+	// InCluster and OutCluster number semantic clusters by first appearance
+	// in the trace (average linkage, cosine distance 0.30).
+	InCluster  *int32 `parquet:"in_cluster"`
+	OutCluster *int32 `parquet:"out_cluster"`
+	// ClusterMethod is "embeddings:<model>" or "lexical".
+	ClusterMethod *string `parquet:"cluster_method,dict"`
+	// OutTokenBins are 256 counts; bin = HMAC(key, token id) mod 256.
+	OutTokenBins []int32 `parquet:"out_token_bins,list,optional" parquet-element:",delta"`
+	// OutTokensSeen is the number of tokens counted into the bins.
+	OutTokensSeen *int32 `parquet:"out_tokens_seen"`
+	// OutMaxRepeat is the longest run of one repeated n-gram (n ≤ 4), in
+	// repeats.
+	OutMaxRepeat *int32 `parquet:"out_max_repeat"`
+	// OutDistinct3 is distinct 3-grams ÷ 3-grams, in (0, 1].
+	OutDistinct3 *float64 `parquet:"out_distinct3"`
+	// Refusal: the service declined, by API field or template.
+	Refusal *bool `parquet:"refusal"`
+	// FormatValid: the answer parses as the JSON that was asked for; nil where
+	// none was asked for.
+	FormatValid *bool `parquet:"format_valid"`
+	// Reason says why this row has NULLs.
+	Reason *FeatureReason `parquet:"reason,dict"`
+	// ProbeID and ProbeScore are set for scored probes only; the score is in
+	// [0, 1].
+	ProbeID    *string  `parquet:"probe_id"`
+	ProbeScore *float64 `parquet:"probe_score"`
+}
+
+// FeatureReason says why features are missing.
+type FeatureReason string
+
+const (
+	FeatureSampled     FeatureReason = "sampled"
+	FeatureTooLong     FeatureReason = "too_long"
+	FeatureOpaque      FeatureReason = "opaque"
+	FeatureBodyDropped FeatureReason = "body_dropped"
+	FeatureNoEmbedding FeatureReason = "no_embeddings"
+)

@@ -1,0 +1,87 @@
+package trace
+
+// CaptureWindow accounts for one second of one capture source: one row of the
+// capture table. Over the sums since the start,
+//
+//	exchanges_seen = exchanges_written + Σ dropped_* + open_at_end
+//
+// where open_at_end is that of the last row.
+type CaptureWindow struct {
+	Source            string           `parquet:"source,dict"`
+	WindowStartUnixNs int64            `parquet:"window_start_unix_ns,delta"`
+	WindowNs          int64            `parquet:"window_ns"`
+	ExchangesSeen     int64            `parquet:"exchanges_seen"`
+	ExchangesWritten  int64            `parquet:"exchanges_written"`
+	Unpaired          int64            `parquet:"unpaired"`
+	DroppedRingbuf    int64            `parquet:"dropped_ringbuf"`
+	DroppedParser     int64            `parquet:"dropped_parser"`
+	DroppedUnknown    int64            `parquet:"dropped_unknown_protocol"`
+	DroppedSanitizer  int64            `parquet:"dropped_sanitizer"`
+	DroppedDisk       int64            `parquet:"dropped_disk"`
+	TruncatedBodies   int64            `parquet:"truncated_bodies"`
+	BytesSeen         int64            `parquet:"bytes_seen"`
+	BytesLost         int64            `parquet:"bytes_lost"`
+	LostByReason      map[string]int64 `parquet:"lost_by_reason"`
+	LadderStep        int32            `parquet:"ladder_step"`
+	OpenAtEnd         int64            `parquet:"open_at_end"`
+}
+
+// LossTotals are the sums of the capture table, kept in the manifest.
+type LossTotals struct {
+	ExchangesSeen    int64 `json:"exchanges_seen"`
+	ExchangesWritten int64 `json:"exchanges_written"`
+	Unpaired         int64 `json:"unpaired"`
+	// Dropped counts exchanges by the stage that dropped them.
+	Dropped         map[string]int64 `json:"dropped,omitempty"`
+	TruncatedBodies int64            `json:"truncated_bodies"`
+	// BytesSeen is what was on the wire as TCP payload, BytesLost the part of
+	// it that the capture missed, by reason.
+	BytesSeen    int64            `json:"bytes_seen"`
+	BytesLost    int64            `json:"bytes_lost"`
+	LostByReason map[string]int64 `json:"lost_by_reason,omitempty"`
+	OpenAtEnd    int64            `json:"open_at_end"`
+}
+
+// Add sums one window into the totals.
+func (t *LossTotals) Add(w *CaptureWindow) {
+	t.ExchangesSeen += w.ExchangesSeen
+	t.ExchangesWritten += w.ExchangesWritten
+	t.Unpaired += w.Unpaired
+	t.TruncatedBodies += w.TruncatedBodies
+	t.BytesSeen += w.BytesSeen
+	t.BytesLost += w.BytesLost
+	t.OpenAtEnd = w.OpenAtEnd
+	for name, n := range w.dropped() {
+		if n != 0 {
+			t.Dropped = addTo(t.Dropped, name, n)
+		}
+	}
+	for reason, n := range w.LostByReason {
+		t.LostByReason = addTo(t.LostByReason, reason, n)
+	}
+}
+
+// Balanced reports whether seen = written + Σ dropped + open at the end.
+func (t *LossTotals) Balanced() bool {
+	sum := t.ExchangesWritten + t.OpenAtEnd
+	for _, n := range t.Dropped {
+		sum += n
+	}
+	return sum == t.ExchangesSeen
+}
+
+func (w *CaptureWindow) dropped() map[string]int64 {
+	return map[string]int64{
+		"ringbuf": w.DroppedRingbuf, "parser": w.DroppedParser,
+		"unknown_protocol": w.DroppedUnknown, "sanitizer": w.DroppedSanitizer,
+		"disk": w.DroppedDisk,
+	}
+}
+
+func addTo(m map[string]int64, key string, n int64) map[string]int64 {
+	if m == nil {
+		m = make(map[string]int64)
+	}
+	m[key] += n
+	return m
+}
