@@ -1,0 +1,48 @@
+# The two commands a newcomer needs are `make demo` and `make test`. They need
+# Go, make and a C compiler; the rest is fetched by Go.
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+PYTHON  := .venv/bin/python
+export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
+
+.PHONY: build demo test check fuzz bench calibrate python-env real-server clean
+
+build: ## bin/lambdac
+	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
+
+demo: build ## record, sanitize, replay and analyze on this machine, in under four minutes
+	./bin/lambdac demo --force --out demo-out
+
+test: ## every test this machine can run; skips are named
+	@if [ -x $(PYTHON) ]; then export LAMBDAC_PYTHON=$(CURDIR)/$(PYTHON); fi; \
+	$(GO) test $(TESTFLAGS) -timeout 15m ./...
+
+check: ## static checks; run before each commit
+	@unformatted=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofumpt -w $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) fix -diff ./...
+	$(GO) tool staticcheck -checks all,-ST1000 ./...
+	$(GO) tool go-errorlint ./...
+	@dead=$$($(GO) tool deadcode ./cmd/lambdac); if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
+	$(GO) mod tidy -diff
+
+fuzz: ## each fuzz test for FUZZTIME
+	@for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),20s) $$pkg || exit 1; \
+	  done; \
+	done
+
+bench: ## speed figures, with bytes/s and allocations
+	$(GO) test -run '^$$' -bench . -benchmem $(or $(PKG),./...)
+
+calibrate: ## the full calibration tables and all demo seeds; an hour or so
+	LAMBDAC_CALIBRATE=1 $(GO) test -timeout 3h -run 'Calibrat' -v ./...
+
+python-env: ## a Python with the pinned readers that the interoperability tests use
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet -r internal/testenv/requirements.txt
+
+clean:
+	rm -rf bin demo-out

@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/lambdac/lambdac/analyzer"
+)
+
+// unknown is what stands where a number is not known.
+const unknown = "–"
+
+// rate formats requests per second to four significant digits.
+func rate(v *float64) string {
+	if v == nil {
+		return unknown
+	}
+	return significant(*v, 4)
+}
+
+// percent formats a share as a percentage to three significant digits.
+func percent(v *float64) string {
+	if v == nil {
+		return unknown
+	}
+	return significant(*v*100, 3) + " %"
+}
+
+// millis formats microseconds as milliseconds to three significant digits.
+func millis(us *float64) string {
+	if us == nil {
+		return unknown
+	}
+	return significant(*us/1000, 3)
+}
+
+// significant formats v with n significant digits and without an exponent.
+func significant(v float64, n int) string {
+	if v == 0 {
+		return "0"
+	}
+	digits := n - 1 - int(math.Floor(math.Log10(math.Abs(v))))
+	if digits < 0 {
+		scale := math.Pow10(-digits)
+		return strconv.FormatFloat(math.Round(v/scale)*scale, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+// interval formats the ends of an interval; an open end is "open".
+func interval(low, high *float64, f func(*float64) string) string {
+	if low == nil && high == nil {
+		return unknown
+	}
+	lo, hi := "open", "open"
+	if low != nil {
+		lo = f(low)
+	}
+	if high != nil {
+		hi = f(high)
+	}
+	return lo + "–" + hi
+}
+
+// headline is the one sentence of the verdict.
+func headline(a *analyzer.Analysis) string {
+	if a.Validity.Verdict != "valid" {
+		return "The run is invalid: its numbers say nothing about the service."
+	}
+	c := &a.LambdaC
+	switch c.Verdict {
+	case analyzer.Found:
+		return foundLine(a)
+	case analyzer.NotFound:
+		return notFoundLine(a)
+	default:
+		return "λc: not enough evidence. " + c.Missing
+	}
+}
+
+func foundLine(a *analyzer.Analysis) string {
+	c := &a.LambdaC
+	text := ""
+	switch {
+	case c.Point != nil:
+		text = fmt.Sprintf("λc = %s req/s (%s %s)", rate(c.Point), confidence(c.Confidence), interval(c.Low, c.High, rate))
+	case c.Low != nil && c.High != nil:
+		text = fmt.Sprintf("λc lies in %s req/s (%s)", interval(c.Low, c.High, rate), confidence(c.Confidence))
+	case c.High != nil:
+		text = fmt.Sprintf("λc is below %s req/s (%s)", rate(c.High), confidence(c.Confidence))
+	case c.Low != nil:
+		text = fmt.Sprintf("λc is above %s req/s (%s)", rate(c.Low), confidence(c.Confidence))
+	default:
+		text = "a transition is there, its place is not determined"
+	}
+	if c.Family != nil {
+		text += ", shape " + *c.Family
+	}
+	if a.FirstToBreak != nil {
+		text += ", first to break: " + a.FirstToBreak.Name
+	}
+	if h := a.Headroom; h.Share != nil && h.RecordedPeakPerS != nil {
+		text += fmt.Sprintf("; the recorded peak is %s, so %s head-room", rate(h.RecordedPeakPerS), percent(h.Share))
+	}
+	return text
+}
+
+func notFoundLine(a *analyzer.Analysis) string {
+	text := "No transition in the tested range"
+	if n := len(a.Levels); n > 0 {
+		text += fmt.Sprintf(" (%s–%s req/s)", rate(&a.Levels[0].OfferedPerS), rate(&a.Levels[n-1].OfferedPerS))
+	}
+	if r := a.LambdaC.DetectableRatio; r != nil {
+		text += fmt.Sprintf("; a rise to %s times the base error rate would have been found with 80 %% power", significant(*r, 2))
+	}
+	return text
+}
+
+func confidence(c float64) string { return significant(c*100, 3) + " %" }
+
+// seconds formats a length in seconds.
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond).String()
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lambdac/lambdac/analyzer"
+)
+
+// Text writes the analysis for a terminal: the verdict first, then why the run
+// may be believed, then the levels.
+func Text(w io.Writer, a *analyzer.Analysis) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, headline(a))
+	textValidity(&b, a)
+	textLevels(&b, a)
+	textFindings(&b, a)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+func textValidity(b *strings.Builder, a *analyzer.Analysis) {
+	fmt.Fprintf(b, "\nrun: %s", a.Validity.Verdict)
+	if a.Run.Runs > 0 {
+		fmt.Fprintf(b, ", %d levels run of %s each after %s warm-up, %s loop, scaling %s, seed %d",
+			a.Run.Runs, seconds(a.Run.WindowS), seconds(a.Run.WarmupS), a.Run.Loop, a.Run.Scaling, a.Run.Seed)
+	}
+	fmt.Fprintln(b)
+	for _, reason := range a.Validity.Reasons {
+		fmt.Fprintf(b, "  invalid: %s\n", reason)
+	}
+	for _, warning := range a.Warnings {
+		fmt.Fprintf(b, "  warning: %s\n", warning)
+	}
+}
+
+func textLevels(b *strings.Builder, a *analyzer.Analysis) {
+	if len(a.Levels) == 0 {
+		return
+	}
+	fmt.Fprintln(b)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "offered/s\tn\terrors\tsheds\texcluded\terror rate\t95 %\tTTFT p50 ms\tp99 ms\t95 %\tgoodput/s\t")
+	for i := range a.Levels {
+		l := &a.Levels[i]
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			rate(&l.OfferedPerS), l.N, l.Errors, l.Sheds, l.Excluded,
+			percent(l.ErrorRate.Point), interval(l.ErrorRate.Low, l.ErrorRate.High, percent),
+			millis(l.TTFTUserUs.P50), millis(l.TTFTUserUs.P99), interval(l.TTFTUserUs.P99Low, l.TTFTUserUs.P99High, millis),
+			rate(l.GoodputPerS), levelNotes(l))
+	}
+	_ = t.Flush() // a strings.Builder does not fail
+}
+
+// levelNotes are the flags of a level, and why it is not judged.
+func levelNotes(l *analyzer.Level) string {
+	notes := append([]string{}, l.Flags...)
+	if !l.Judged {
+		notes = append(notes, "not judged: "+strings.Join(l.Reasons, ", "))
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(notes, "; ")
+}
+
+func textFindings(b *strings.Builder, a *analyzer.Analysis) {
+	c := &a.LambdaC
+	fmt.Fprintln(b)
+	fmt.Fprintf(b, "λc      %s", c.Verdict)
+	if c.PValue != nil {
+		fmt.Fprintf(b, ", existence p = %s", significant(*c.PValue, 2))
+	}
+	if c.Epsilon0 != nil {
+		fmt.Fprintf(b, ", ε0 = %s", percent(c.Epsilon0))
+	}
+	if c.Delta != nil {
+		fmt.Fprintf(b, ", Δ = %s req/s", rate(c.Delta))
+	}
+	fmt.Fprintln(b)
+	for _, line := range []string{c.Reason, c.Missing} {
+		if line != "" {
+			fmt.Fprintf(b, "        %s\n", line)
+		}
+	}
+	if len(c.NotSeparable) > 0 {
+		fmt.Fprintf(b, "        not separable from: %s\n", strings.Join(c.NotSeparable, ", "))
+	}
+	textSLO(b, a)
+	if a.FirstToBreak == nil && a.FirstToBreakReason != "" {
+		fmt.Fprintf(b, "first to break: not known: %s\n", a.FirstToBreakReason)
+	}
+	if a.Headroom.Share == nil && a.Headroom.Reason != "" {
+		fmt.Fprintf(b, "head-room: not known: %s\n", a.Headroom.Reason)
+	}
+}
+
+func textSLO(b *strings.Builder, a *analyzer.Analysis) {
+	list := a.Objectives
+	if len(list) == 0 {
+		list = []analyzer.LambdaSLO{a.LambdaSLO}
+	}
+	for _, s := range list {
+		name := "no objective"
+		if s.SLO != nil {
+			name = *s.SLO
+		}
+		fmt.Fprintf(b, "λ_SLO   %s: %s", name, s.Verdict)
+		if s.Low != nil || s.High != nil {
+			fmt.Fprintf(b, ", holds at %s, broken at %s req/s", rate(s.Low), rate(s.High))
+		}
+		if s.Reason != "" {
+			fmt.Fprintf(b, " (%s)", s.Reason)
+		}
+		fmt.Fprintln(b)
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lambdac/lambdac/analyzer"
+	"github.com/lambdac/lambdac/analyzer/report"
+	"github.com/lambdac/lambdac/trace/tracedir"
+)
+
+func newAnalyze() *cobra.Command {
+	var slos []string
+	var seed uint64
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "analyze RUN",
+		Short: "Find the critical load in a run",
+		Long: `Analyze a run directory: the levels with their intervals, whether there is a
+transition, the critical load λc with its uncertainty, and the load up to which
+each objective holds. Writes analysis.json and report.html into the run.`,
+		Example: "  lambdac analyze runs/tuesday --slo 'ttft_user p99 800ms' --slo 'error_rate 0.5%'",
+		Args:    oneArg("RUN"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o := analyzer.Options{Seed: seed, Version: version}
+			for _, s := range slos {
+				objective, err := analyzer.ParseObjective(s)
+				if err != nil {
+					return &exitError{code: exitUsage, err: err}
+				}
+				o.Objectives = append(o.Objectives, objective)
+			}
+			a, err := analyzeRun(args[0], o)
+			if err != nil {
+				return err
+			}
+			if err := printAnalysis(c.OutOrStdout(), a, asJSON); err != nil {
+				return err
+			}
+			newUI(c).say("written: %s", filepath.Join(args[0], "report.html"))
+			return verdict(a)
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&slos, "slo", nil, "objective, such as 'ttft_user p99 800ms' or 'error_rate 0.5%' (repeatable)")
+	f.Uint64Var(&seed, "seed", 1, "seed of all resampling")
+	f.BoolVar(&asJSON, "json", false, "print analysis.json instead of text")
+	return c
+}
+
+// analyzeRun analyzes a run directory and writes analysis.json and
+// report.html into it.
+func analyzeRun(path string, o analyzer.Options) (*analyzer.Analysis, error) {
+	dir, err := tracedir.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open run: %w", err)
+	}
+	a, err := analyzer.Analyze(dir, o)
+	if errors.Is(err, analyzer.ErrNoRun) {
+		return nil, &exitError{exitUsage, fmt.Errorf("analyze %q: %w", path, err), "replay the trace first: lambdac replay " + path + " --target URL --levels … -o RUN"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("analyze run: %w", err)
+	}
+	err = errors.Join(
+		writeFile(filepath.Join(path, "analysis.json"), func(w io.Writer) error { return printJSON(w, a) }),
+		writeFile(filepath.Join(path, "report.html"), func(w io.Writer) error { return report.HTML(w, a) }),
+	)
+	return a, err
+}
+
+// writeFile replaces a file in one step, so that a full disk or a signal
+// leaves the old one.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
+	if err != nil {
+		return fmt.Errorf("create %q: %w", path, err)
+	}
+	defer os.Remove(f.Name())
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %q: %w", path, err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fmt.Errorf("replace file: %w", err)
+	}
+	return nil
+}
+
+func printAnalysis(w io.Writer, a *analyzer.Analysis, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, a)
+	}
+	return report.Text(w, a)
+}
+
+// verdict turns an analysis into an exit code: an invalid run is 2, and so is
+// an objective that the data cannot judge.
+func verdict(a *analyzer.Analysis) error {
+	if a.Validity.Verdict != "valid" {
+		return &exitError{code: exitInvalid}
+	}
+	for _, s := range a.Objectives {
+		if s.Verdict == analyzer.Insufficient {
+			return &exitError{code: exitInvalid}
+		}
+	}
+	return nil
+}

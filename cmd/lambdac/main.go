@@ -1,0 +1,72 @@
+// Command lambdac finds the load at which an LLM service tips over: it records
+// real traffic without its secrets, replays it at scaled load, and says where
+// the service leaves its sub-critical regime and how sure that is.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "devel"
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run executes one command line and returns the exit code. The first SIGINT
+// or SIGTERM cancels the command's context, so that it stops cleanly; the
+// second one ends the process.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	return report(stderr, err)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lambdac",
+		Short: "Find the load at which an LLM service tips over",
+		Long: `lambdac records real LLM traffic without its secrets, replays it at scaled
+load, and finds the critical load λc at which the service tips over, with its
+uncertainty.
+
+Results go to stdout, progress and messages to stderr. Exit codes:
+  0  pass
+  1  objective missed, regression, or audit finding
+  2  run invalid or cut short, nothing usable, or objective not measurable
+  3  usage, configuration, input, target or permission; nothing was started
+  4  aborted by a safety stop, or a replay stopped by the user`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version,
+	}
+	root.PersistentFlags().Bool("quiet", false, "no progress and no messages but errors")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &exitError{code: exitUsage, err: err, hint: "see lambdac " + commandPath(c) + " --help"}
+	})
+	root.AddCommand(
+		newRecord(), newShow(), newImport(), newReplay(), newAnalyze(),
+		newSim(), newDemo(), newVersion(),
+	)
+	return root
+}
+
+// commandPath is the command without the program's name.
+func commandPath(c *cobra.Command) string {
+	if !c.HasParent() {
+		return ""
+	}
+	return c.Name()
+}

@@ -1,0 +1,128 @@
+// Package deptest holds the import table of ARCHITECTURE.md and fails on an
+// arrow outside it.
+package deptest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/lambdac/lambdac/"
+
+// ours says which packages of ours each package may import, and why it may
+// exist beside the others.
+var ours = map[string]struct {
+	imports []string
+	reason  string
+}{
+	"trace":             {nil, "the nouns; everything may import it, it imports nothing"},
+	"internal/sse":      {nil, "event framing, no knowledge of LLMs"},
+	"internal/tokens":   {nil, "vocabularies, loaded on first use"},
+	"internal/testenv":  {nil, "the one way to skip a test"},
+	"internal/leaktest": {nil, "searches written files for planted values; tests only"},
+	"analyzer/stats":    {nil, "numbers in, structs out"},
+	"trace/tracedir":    {[]string{"trace"}, "directories of Parquet"},
+	"internal/twin":     {[]string{"trace"}, "the serving model in virtual time"},
+	"internal/llmwire":  {[]string{"trace", "internal/sse"}, "API families"},
+	"internal/sim":      {[]string{"trace", "internal/twin", "internal/llmwire", "internal/sse"}, "the twin behind HTTP"},
+	"recorder":          {[]string{"trace", "internal/llmwire", "internal/sse"}, "bytes seen to exchanges"},
+	"sanitizer":         {[]string{"trace", "internal/llmwire", "internal/tokens"}, "exchanges to records"},
+	"replayer":          {[]string{"trace", "internal/llmwire", "internal/sse", "internal/tokens"}, "records to requests on schedule"},
+	"analyzer":          {[]string{"trace", "trace/tracedir", "analyzer/stats"}, "runs to findings"},
+	"analyzer/report":   {[]string{"trace", "analyzer"}, "findings to pages"},
+	"datasets":          {[]string{"trace", "trace/tracedir"}, "other people's traces"},
+}
+
+// only names, for each third-party module, the packages that alone may import
+// it.
+var only = map[string][]string{
+	"github.com/parquet-go/parquet-go":   {"trace/tracedir", "internal/leaktest"},
+	"github.com/google/gopacket":         {"recorder"},
+	"github.com/tsenart/vegeta":          {"replayer"},
+	"gonum.org/v1/gonum":                 {"analyzer/stats"},
+	"gonum.org/v1/plot":                  {"analyzer/report"},
+	"github.com/pkoukk/tiktoken-go":      {"internal/tokens"},
+	"github.com/go-json-experiment/json": {"internal/llmwire"},
+	"github.com/klauspost/compress":      {"recorder"},
+	"github.com/andybalholm/brotli":      {"recorder"},
+	"github.com/spf13/cobra":             {"cmd/lambdac"},
+	"github.com/rogpeppe/go-internal":    {},
+	"github.com/google/go-cmp":           {},
+	"github.com/cilium/ebpf":             {"bpf"},
+	"github.com/Shopify/toxiproxy":       {"internal/fault"},
+	"github.com/NVIDIA/go-nvml":          {"internal/telemetry"},
+	"github.com/prometheus/procfs":       {"internal/telemetry"},
+	"github.com/zricethezav/gitleaks":    {},
+	"github.com/charmbracelet/bubbletea": {"cmd/lambdac"},
+	"charm.land/bubbletea":               {"cmd/lambdac"},
+	"charm.land/lipgloss":                {"cmd/lambdac"},
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func list(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatalf("decode go list: %v", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+func TestImports(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		seen[name] = true
+		if name == "internal/deptest" {
+			continue
+		}
+		row, known := ours[name]
+		if !known && name != "cmd/lambdac" {
+			t.Errorf("%s has no row in the import table: say what it is for and what it may import", name)
+		}
+		for _, imported := range p.Imports {
+			target, isOurs := strings.CutPrefix(imported, module)
+			if isOurs && name != "cmd/lambdac" && !slices.Contains(row.imports, target) {
+				t.Errorf("%s imports %s: not in its row", name, target)
+			}
+			if !isOurs {
+				checkThirdParty(t, name, imported)
+			}
+		}
+	}
+	for name := range ours {
+		if !seen[name] {
+			t.Errorf("the import table has a row for %s, which does not exist", name)
+		}
+	}
+}
+
+func checkThirdParty(t *testing.T, name, imported string) {
+	t.Helper()
+	if name == "trace" && strings.Contains(strings.Split(imported, "/")[0], ".") {
+		t.Errorf("trace imports %s: it is standard library only", imported)
+	}
+	for prefix, allowed := range only {
+		if (imported == prefix || strings.HasPrefix(imported, prefix+"/")) && !slices.Contains(allowed, name) {
+			t.Errorf("%s imports %s, which only %v may", name, imported, allowed)
+		}
+	}
+}
