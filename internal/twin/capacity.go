@@ -1,0 +1,196 @@
+package twin
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Estimate is a number from simulation with its standard error.
+type Estimate struct {
+	Value  float64
+	StdErr float64
+	// N is the number of jobs it is taken from.
+	N int64
+}
+
+// ErrEmptyMix is a mix without a job that the server would take.
+var ErrEmptyMix = errors.New("the mix has no request that fits the server")
+
+const (
+	// capacityRelErr is the relative standard error at which a capacity is
+	// precise enough; curveStdErr that of an error rate.
+	capacityRelErr = 0.0005
+	curveStdErr    = 0.001
+	// workLimit bounds the jobs and answer tokens simulated for one number:
+	// about a second.
+	workLimit = 10_000_000
+	batches    = 40
+	// minPerBatch keeps the batch means from being correlated.
+	minPerBatch = 250
+)
+
+// Capacity is the number of requests of the mix that the server serves per
+// second while its queue is never empty: those that fail by ErrorRate
+// included, those that exceed the context left out. It is measured in virtual
+// time after a warm-up, until the relative standard error of the batch means
+// is 0.05 % or about 10 million answer tokens have been served.
+func Capacity(p Params, mix []Job, seed uint64) (Estimate, error) {
+	p.MaxQueue = Unbounded
+	run, err := newVirtual(p, mix, seed)
+	if err != nil {
+		return Estimate{}, fmt.Errorf("measure capacity: %w", err)
+	}
+	fill := 2*p.MaxRunning + 16
+	run.saturate(fill, max(minPerBatch, 2*p.MaxRunning)) // warm-up
+	perBatch := max(minPerBatch, 2*p.MaxRunning)
+	for {
+		seconds := make([]float64, batches)
+		for i := range seconds {
+			seconds[i] = run.saturate(fill, perBatch)
+		}
+		mean, stdErr := meanAndError(seconds)
+		rel := stdErr / mean
+		if rel <= capacityRelErr || run.spent() {
+			rate := float64(perBatch) / mean
+			return Estimate{Value: rate, StdErr: rate * rel, N: int64(perBatch * batches)}, nil
+		}
+		perBatch *= 2
+	}
+}
+
+// Point is the error rate at one offered load.
+type Point struct {
+	OfferedPerS float64 `json:"offered_per_s"`
+	// ErrorRate is (sheds + errors) ÷ offered; StdErr its standard error.
+	ErrorRate float64 `json:"error_rate"`
+	StdErr    float64 `json:"std_err"`
+	// ShedRate is sheds ÷ offered.
+	ShedRate float64 `json:"shed_rate"`
+	Requests int64   `json:"requests"`
+}
+
+// ErrorCurve measures the error rate under Poisson arrivals at each load, in
+// requests per second, > 0, in virtual time after a warm-up, until its
+// standard error is 0.001 or about 10 million answer tokens have been served at
+// that load.
+func ErrorCurve(p Params, mix []Job, loads []float64, seed uint64) ([]Point, error) {
+	points := make([]Point, 0, len(loads))
+	for i, load := range loads {
+		if !(load > 0) || math.IsInf(load, 1) {
+			return nil, fmt.Errorf("measure error curve: load %v: want > 0", load)
+		}
+		run, err := newVirtual(p, mix, seed+uint64(i))
+		if err != nil {
+			return nil, fmt.Errorf("measure error curve: %w", err)
+		}
+		points = append(points, run.point(load))
+	}
+	return points, nil
+}
+
+// virtual is an engine fed from a mix.
+type virtual struct {
+	engine *Engine
+	source *source
+	r      *rand.Rand
+	atNs   float64 // of the last Poisson arrival
+}
+
+func newVirtual(p Params, mix []Job, seed uint64) (*virtual, error) {
+	e, err := New(p, seed)
+	if err != nil {
+		return nil, err
+	}
+	e.quiet = true
+	fits := make([]Job, 0, len(mix))
+	for _, j := range mix {
+		if j.InputTokens+j.OutputTokens <= p.contextLimit() {
+			fits = append(fits, j)
+		}
+	}
+	if len(fits) == 0 {
+		return nil, ErrEmptyMix
+	}
+	r := rand.New(rand.NewPCG(seed, hashOf(seed, streamArrivals)))
+	return &virtual{engine: e, source: newSource(fits, seed), r: r}, nil
+}
+
+func (v *virtual) spent() bool {
+	return v.engine.stats.Submitted+v.engine.stats.GeneratedTokens > workLimit
+}
+
+// saturate serves n more jobs with at least fill in the server, and returns
+// the seconds from the last end before to the last end of them.
+func (v *virtual) saturate(fill, n int) float64 {
+	e, begin := v.engine, v.engine.now
+	for served := 0; served < n; {
+		for len(e.open) < fill {
+			v.submit(e.now)
+		}
+		served += len(e.Advance(e.NextEventNs()))
+	}
+	return float64(e.now-begin) / 1e9
+}
+
+func (v *virtual) submit(atNs int64) {
+	j := v.source.draw()
+	j.ArriveNs = atNs
+	_ = v.engine.Submit(j) // ids of a source never repeat
+}
+
+func (v *virtual) point(load float64) Point {
+	perBatch := max(minPerBatch, 8*v.places())
+	v.poisson(load, perBatch) // warm-up
+	for {
+		rates := make([]float64, batches)
+		var bad, shed, n int64
+		for i := range rates {
+			b, s, all := v.poisson(load, perBatch)
+			bad, shed, n = bad+b, shed+s, n+all
+			rates[i] = float64(b) / float64(all)
+		}
+		_, stdErr := meanAndError(rates)
+		if stdErr <= curveStdErr || v.spent() {
+			return Point{
+				OfferedPerS: load, ErrorRate: float64(bad) / float64(n), StdErr: stdErr,
+				ShedRate: float64(shed) / float64(n), Requests: n,
+			}
+		}
+		perBatch *= 2
+	}
+}
+
+// places is the number of requests that the server holds, for the length of
+// its memory.
+func (v *virtual) places() int { return v.engine.p.MaxRunning + max(v.engine.p.MaxQueue, 0) }
+
+// poisson lets n jobs arrive and returns how many of those that ended
+// meanwhile were errors (sheds included), sheds, and all.
+func (v *virtual) poisson(load float64, n int) (bad, shed, all int64) {
+	before := v.engine.stats
+	for range n {
+		v.atNs += v.r.ExpFloat64() / load * 1e9
+		at := int64(v.atNs)
+		v.engine.Advance(at - 1)
+		v.submit(at)
+	}
+	st := v.engine.stats
+	shed = st.Shed - before.Shed
+	return shed + st.Failed - before.Failed, shed, shed + st.Failed - before.Failed + st.Done - before.Done
+}
+
+// meanAndError returns the mean and its standard error from batch means
+// (Law & Kelton, Simulation Modeling and Analysis, §9.5.3).
+func meanAndError(x []float64) (mean, stdErr float64) {
+	for _, v := range x {
+		mean += v
+	}
+	mean /= float64(len(x))
+	ss := 0.0
+	for _, v := range x {
+		ss += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(ss / float64(len(x)-1) / float64(len(x)))
+}
