@@ -59,7 +59,7 @@ func (f *capacityFit) profileOf(s Shape) func(float64) float64 {
 	if s == ShapeShed {
 		return func(capacity float64) float64 { _, ll := f.shed(capacity); return ll }
 	}
-	return func(capacity float64) float64 { return f.queue(capacity).LogLik }
+	return func(capacity float64) float64 { return f.queue(capacity, 1e-4).LogLik }
 }
 
 func (f *capacityFit) shed(capacity float64) (eps0, logLik float64) {
@@ -82,8 +82,8 @@ const (
 	logBufferStep = 0.42
 )
 
-// queue maximizes over K and ε0 for one capacity.
-func (f *capacityFit) queue(capacity float64) Model {
+// queue maximizes over K and ε0 for one capacity; tolerance is that of log K.
+func (f *capacityFit) queue(capacity, tolerance float64) Model {
 	at := func(logK float64) float64 {
 		_, ll := f.blocked(capacity, math.Exp(logK))
 		return ll
@@ -94,7 +94,7 @@ func (f *capacityFit) queue(capacity float64) Model {
 			best, top = logK, ll
 		}
 	}
-	logK, ll := goldenMax(max(0, best-logBufferStep), best+logBufferStep, 1e-7, at)
+	logK, ll := goldenMax(max(0, best-logBufferStep), best+logBufferStep, tolerance, at)
 	if ll < top {
 		logK = best
 	}
@@ -113,7 +113,7 @@ func fitShed(c Counts) Model {
 func fitQueue(c Counts) Model {
 	f := newCapacityFit(c)
 	lambda, _ := scan(f.grid(), f.profileOf(ShapeQueue)).peak()
-	return f.queue(lambda)
+	return f.queue(lambda, 1e-9)
 }
 
 // fitLogistic searches the midpoint on a grid and log s for each, then both by

@@ -1,0 +1,75 @@
+package stats
+
+import "math"
+
+// Run is one replicate: K failures of N at the level with index Level.
+type Run struct {
+	Level int
+	N, K  float64
+}
+
+// Pool sums the runs of each level; x are the loads by level.
+func Pool(x []float64, runs []Run) Counts {
+	c := Counts{X: x, N: make([]float64, len(x)), K: make([]float64, len(x))}
+	for _, r := range runs {
+		c.N[r.Level] += r.N
+		c.K[r.Level] += r.K
+	}
+	return c
+}
+
+// Dispersion is φ̂, the variance of counts between runs in units of the
+// binomial variance.
+type Dispersion struct {
+	// Phi is at least 1; DF are its degrees of freedom, 0 where there is no
+	// replicate to take it from (Phi is then 1).
+	Phi, DF float64
+}
+
+// Cut returns the deviance by which a profile may fall inside its 95 %
+// interval: φ̂·F.95(1, ν).
+func (d Dispersion) Cut(confidence float64) float64 {
+	if d.DF < 1 {
+		return FQuantile(confidence, math.Inf(1))
+	}
+	return d.Phi * FQuantile(confidence, d.DF)
+}
+
+// WithinLevels estimates φ from runs of the same level:
+//
+//	φ̂ = max(1, X²/ν ÷ (1 + s̄)), X² = Σ (k − np̂)² ÷ np̂(1−p̂)
+//
+// with p̂ the level's pooled rate, ν = Σ (runs − 1) over levels with 0 < p̂ < 1,
+// and s̄ the mean of (1 − 2p̂)(k − np̂) ÷ np̂(1−p̂), which takes out the bias of
+// X² at small counts. Source: Fletcher, Biometrika 99:230 (2012).
+func WithinLevels(levels int, runs []Run) Dispersion {
+	k, n, count := make([]float64, levels), make([]float64, levels), make([]float64, levels)
+	for _, r := range runs {
+		k[r.Level], n[r.Level], count[r.Level] = k[r.Level]+r.K, n[r.Level]+r.N, count[r.Level]+1
+	}
+	var x2, s, terms, df float64
+	for _, r := range runs {
+		p := k[r.Level] / n[r.Level]
+		v := r.N * p * (1 - p)
+		if !(v > 0) || count[r.Level] < 2 {
+			continue
+		}
+		d := r.K - r.N*p
+		x2 += d * d / v
+		s += (1 - 2*p) * d / v
+		terms++
+		df += 1 - 1/count[r.Level]
+	}
+	df = math.Round(df)
+	if df < 1 {
+		return Dispersion{Phi: 1}
+	}
+	return Dispersion{Phi: max(1, x2/df/(1+s/terms)), DF: df}
+}
+
+// Residual estimates φ from the fit of a model to pooled levels, where no
+// level has replicates: max(1, X²/ν), ν = levels − parameters.
+func Residual(m Model, c Counts) Dispersion {
+	x2, df := m.Pearson(c)
+	return Dispersion{Phi: max(1, x2/df), DF: df}
+}
