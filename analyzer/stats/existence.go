@@ -36,7 +36,7 @@ type TestResult struct {
 // 6! = 720, fewer than the resamples they stand for.
 const maxEnumerated = 6
 
-// TestExistence tests whether the error rate rises with load: the statistic is
+// Existence tests whether the error rate rises with load: the statistic is
 // T = 2(ℓ_onset − ℓ_const) on counts pooled by level, its null distribution
 // that over permutations of the runs, as pairs (n, k), over the levels. It
 // holds its level whatever the dispersion between runs, where a likelihood
@@ -46,7 +46,7 @@ const maxEnumerated = 6
 //
 // x are the loads of at least four levels, each with at least one run. Errors
 // match [ErrInput].
-func TestExistence(x []float64, runs []Run, r Resampling) (TestResult, error) {
+func Existence(x []float64, runs []Run, r Resampling) (TestResult, error) {
 	e, err := newExistence(x, runs)
 	if err != nil {
 		return TestResult{}, err
@@ -58,14 +58,14 @@ func TestExistence(x []float64, runs []Run, r Resampling) (TestResult, error) {
 	return e.sample(observed, r), nil
 }
 
-type existence struct {
+type existenceTest struct {
 	hinge  *hinge
 	runs   []Run
 	order  []int
 	levels []int
 }
 
-func newExistence(x []float64, runs []Run) (*existence, error) {
+func newExistence(x []float64, runs []Run) (*existenceTest, error) {
 	for _, run := range runs {
 		if run.Level < 0 || run.Level >= len(x) {
 			return nil, fmt.Errorf("test existence: %w: a run of level %d of %d", ErrInput, run.Level, len(x))
@@ -78,7 +78,7 @@ func newExistence(x []float64, runs []Run) (*existence, error) {
 	if len(x) < 4 {
 		return nil, fmt.Errorf("test existence: %w: %d levels, need 4", ErrInput, len(x))
 	}
-	e := &existence{hinge: newHinge(c, LinkLogit), runs: runs, order: make([]int, len(runs)), levels: make([]int, len(runs))}
+	e := &existenceTest{hinge: newHinge(c, LinkLogit), runs: runs, order: make([]int, len(runs)), levels: make([]int, len(runs))}
 	for i, run := range runs {
 		e.order[i], e.levels[i] = i, run.Level
 	}
@@ -87,7 +87,7 @@ func newExistence(x []float64, runs []Run) (*existence, error) {
 
 // statistic pools the runs in their present order and returns T. The logit is
 // the link under which the likelihood is concave to saturation.
-func (e *existence) statistic() float64 {
+func (e *existenceTest) statistic() float64 {
 	c := e.hinge.counts
 	clear(c.N)
 	clear(c.K)
@@ -114,7 +114,7 @@ func (h *hinge) onsetGain() float64 {
 // tie is how near two statistics count as equal.
 const tie = 1e-9
 
-func (e *existence) sample(observed float64, r Resampling) TestResult {
+func (e *existenceTest) sample(observed float64, r Resampling) TestResult {
 	rng := newRand(r.Seed, 1)
 	hits, drawn := 0, 0
 	for drawn < r.draws() {
@@ -134,7 +134,7 @@ func shuffle(rng *rand.Rand, order []int) {
 	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 }
 
-func (e *existence) enumerate(observed float64) TestResult {
+func (e *existenceTest) enumerate(observed float64) TestResult {
 	hits, drawn := 0, 0
 	permute(e.order, len(e.order), func() {
 		drawn++
@@ -164,7 +164,7 @@ func permute(order []int, k int, visit func()) {
 	}
 }
 
-// DetectableRatio is the smallest ε(λ_m)/ε0 that [TestExistence] at 5 % would
+// DetectableRatio is the smallest ε(λ_m)/ε0 that [Existence] at 5 % would
 // have found with 80 % power, by simulation: an exponential onset half-way
 // along the loads, the runs' own sizes, the pooled rate below and dispersion
 // phi. ok is false where not even 1,000 would have been, or no error was seen.
@@ -186,7 +186,7 @@ func DetectableRatio(x []float64, runs []Run, phi float64, seed uint64) (ratio f
 
 const powerDraws = 100
 
-func (e *existence) nullQuantile(rng *rand.Rand, q float64) float64 {
+func (e *existenceTest) nullQuantile(rng *rand.Rand, q float64) float64 {
 	values := make([]float64, 2*powerDraws)
 	for i := range values {
 		shuffle(rng, e.order)
@@ -196,7 +196,7 @@ func (e *existence) nullQuantile(rng *rand.Rand, q float64) float64 {
 	return value
 }
 
-func (e *existence) power(rng *rand.Rand, base, ratio, phi, critical float64) float64 {
+func (e *existenceTest) power(rng *rand.Rand, base, ratio, phi, critical float64) float64 {
 	c := e.hinge.counts
 	first, last := c.X[0], c.X[len(c.X)-1]
 	middle := (first + last) / 2

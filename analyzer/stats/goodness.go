@@ -1,10 +1,10 @@
 package stats
 
-// TestGoodness returns the probability of a deviance at least that of the
+// Goodness returns the probability of a deviance at least that of the
 // fitted model if the model is true, by parametric bootstrap: counts drawn
 // from its rates, beta-binomial with dispersion phi where phi > 1, and the
 // same shape fitted to each. p = (1 + hits) ÷ (1 + B).
-func TestGoodness(c Counts, m Model, phi float64, r Resampling) (TestResult, error) {
+func Goodness(c Counts, m Model, phi float64, r Resampling) (TestResult, error) {
 	rng := newRand(r.Seed, 3)
 	rates := m.Rates(c.X)
 	draw := Counts{X: c.X, N: c.N, K: make([]float64, len(c.K))}

@@ -53,11 +53,11 @@ func pearsonCorrelation(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// TestTrend tests whether values rise or fall with their order beyond what
+// Trend tests whether values rise or fall with their order beyond what
 // their groups explain: |Spearman| of order and the value less its group's
 // mean, against permutations of the values within the groups. Two-sided.
 // Groups of one value carry no evidence. Errors match [ErrInput].
-func TestTrend(order, values []float64, group []int, r Resampling) (TestResult, error) {
+func Trend(order, values []float64, group []int, r Resampling) (TestResult, error) {
 	if len(order) != len(values) || len(order) != len(group) || len(order) == 0 {
 		return TestResult{}, fmt.Errorf("test trend: %w: %d orders, %d values, %d groups", ErrInput, len(order), len(values), len(group))
 	}
