@@ -1,0 +1,64 @@
+package tracedir
+
+import (
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// completed is a copy of the manifest with what the package knows filled in.
+func completed(m *trace.Manifest) *trace.Manifest {
+	c := *m
+	c.Schema, c.SchemaVersion = trace.ManifestSchema, trace.SchemaVersion
+	if c.TraceID == "" {
+		c.TraceID = rand.Text()
+	}
+	if c.TimeBase == "" {
+		c.TimeBase = trace.TimeUnix
+	}
+	return &c
+}
+
+// SetManifest changes the manifest and replaces manifest.json in one step.
+// update must not keep the pointer, call the Writer, or remove the seal.
+func (w *Writer) SetManifest(update func(*trace.Manifest)) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := *w.manifest
+	update(&next)
+	if err := next.CheckSeal(); err != nil {
+		return err
+	}
+	w.manifest = completed(&next)
+	if err := w.writeManifest(); err != nil {
+		return fmt.Errorf("write trace %q: %w", w.path, err)
+	}
+	return nil
+}
+
+func (w *Writer) writeManifest() error {
+	return writeJSON(filepath.Join(w.path, manifestFile), w.manifest)
+}
+
+// SetLevels replaces levels.json.
+func (w *Writer) SetLevels(levels []trace.Level) error {
+	doc := levelsDoc{Schema: levelsSchema, Warnings: []string{}, Levels: levels}
+	return w.setDocument(levelsFile, func(version string) any { doc.Version = version; return doc })
+}
+
+// SetMarks replaces marks.json.
+func (w *Writer) SetMarks(marks []trace.Mark) error {
+	doc := marksDoc{Schema: marksSchema, Warnings: []string{}, Marks: marks}
+	return w.setDocument(marksFile, func(version string) any { doc.Version = version; return doc })
+}
+
+func (w *Writer) setDocument(file string, doc func(version string) any) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := writeJSON(filepath.Join(w.path, file), doc(w.manifest.Version)); err != nil {
+		return fmt.Errorf("write trace %q: %w", w.path, err)
+	}
+	return nil
+}
