@@ -1,7 +1,112 @@
-// Package llmwire knows the API families of LLM services on the wire.
+// Package llmwire knows the API families of LLM services on the wire: it
+// recognises a request, reads its numbers and texts, follows its answer event
+// by event, and builds requests. It does no I/O.
+//
+// Each family is one file that defines one family value; the table families
+// lists them. A family that is not there is KindOther: kept as opaque HTTP.
 package llmwire
 
-import "github.com/lambdac/lambdac/trace"
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// family is all that the package knows of one API family.
+type family struct {
+	kind trace.APIKind
+	// operation is gen_ai.operation.name.
+	operation string
+	// recognize tells whether a POST is of the family, by the end of its path
+	// and, where the path is shared, by the shape of its body. A body that
+	// cannot be read leaves it to the path.
+	recognize func(path string, body []byte) bool
+	// request reads the members of the request's object into q.
+	request func(q *request, r *reader)
+	// answer reads the members of one event's object, or of a whole answer's,
+	// into f.
+	answer func(f *frame, r *reader)
+	// build returns the path and appends the body of a request.
+	build func(dst []byte, s *Spec) (path string, body []byte, err error)
+}
+
+// families lists the families in order of recognition.
+var families = [...]*family{&openAIChat, &openAICompletions, &openAIEmbeddings}
+
+// find returns the family of a kind, nil for KindOther and for kinds without
+// a family here.
+func find(kind trace.APIKind) *family {
+	for _, f := range families {
+		if f.kind == kind {
+			return f
+		}
+	}
+	return nil
+}
+
+// Recognize returns the API family of a request by its path (without query)
+// and the shape of its body, never by host. Only a POST asks for inference:
+// any other method is KindOther, and so is a family that is not known here.
+func Recognize(method, path string, reqBody []byte) trace.APIKind {
+	if method != http.MethodPost {
+		return trace.KindOther
+	}
+	path = strings.TrimSuffix(path, "/")
+	for _, f := range families {
+		if f.recognize(path, reqBody) {
+			return f.kind
+		}
+	}
+	return trace.KindOther
+}
+
+// ParseRequest reads a decoded request body into rec.Request (numbers only)
+// and said (words). Wrong types and numbers out of range are left nil.
+// message_count and its kin stay nil unless the prompt was understood, and
+// Messages stays nil where the sizes are unknown (token ids). On an error,
+// always a [*SyntaxError], only what the path says is filled: operation, and
+// provider and model of an Azure deployment.
+func ParseRequest(kind trace.APIKind, path string, body []byte, rec *trace.Record, said *trace.Said) error {
+	f := find(kind)
+	if f == nil {
+		return nil
+	}
+	q := request{}
+	err := q.read(f, body)
+	if err == nil {
+		q.fill(rec, said)
+	}
+	said.Operation = f.operation
+	sayDeployment(path, said)
+	if err != nil {
+		return fmt.Errorf("read %s request: %w", kind, err)
+	}
+	return nil
+}
+
+// VisitText calls visit with the content texts of a request, JSON-unescaped,
+// in the order and with the sizes that ParseRequest puts into Messages; a
+// message of several parts is visited part by part. What counts as content:
+// content strings and text parts, the arguments of tool calls in assistant
+// messages, completion prompts, embedding inputs. Tool definitions, images and
+// token ids do not.
+//
+// The text is valid until visit returns. Where the body breaks off, the texts
+// before that have been visited when the error is returned.
+func VisitText(kind trace.APIKind, reqBody []byte, visit func(role trace.Role, text []byte)) error {
+	f := find(kind)
+	if f == nil {
+		return nil
+	}
+	q := request{visit: visit}
+	if err := q.read(f, reqBody); err != nil {
+		return fmt.Errorf("visit %s request: %w", kind, err)
+	}
+	return nil
+}
 
 // Framing is how an answer's body is cut into events.
 type Framing uint8
@@ -17,60 +122,21 @@ const (
 	FramingOpaque
 )
 
-func Recognize(method, path string, reqBody []byte) trace.APIKind { return trace.KindOther }
-
-func ParseRequest(kind trace.APIKind, path string, body []byte, rec *trace.Record, said *trace.Said) error {
-	return nil
+// AnswerFraming tells how to read an answer by its Content-Type. Where that is
+// missing, an answer of a known family is JSON.
+func AnswerFraming(kind trace.APIKind, contentType string) Framing {
+	media, _, _ := mime.ParseMediaType(contentType)
+	switch {
+	case media == "text/event-stream":
+		return FramingSSE
+	case media == "application/x-ndjson", media == "application/ndjson",
+		media == "application/jsonl", media == "application/x-jsonlines":
+		return FramingLines
+	case media == "application/json", strings.HasSuffix(media, "+json"):
+		return FramingJSON
+	case media == "" && find(kind) != nil:
+		return FramingJSON
+	default:
+		return FramingOpaque
+	}
 }
-
-func VisitText(kind trace.APIKind, reqBody []byte, visit func(role trace.Role, text []byte)) error {
-	return nil
-}
-
-func AnswerFraming(kind trace.APIKind, contentType string) Framing { return FramingJSON }
-
-// Chunk is what one event carries.
-type Chunk struct {
-	Kind   trace.ChunkKind
-	Bytes  int32
-	Tokens *int32
-	// Counts: the event counts in chunk_count.
-	Counts bool
-	// Done: the end mark. Failed: an error. Late: it came after the end mark.
-	Done, Failed, Late bool
-}
-
-// Answer reads one answer.
-type Answer struct{ kind trace.APIKind }
-
-func NewAnswer(kind trace.APIKind) *Answer { return &Answer{kind: kind} }
-
-func (a *Answer) Event(name, data []byte) Chunk               { return Chunk{Kind: trace.ChunkOther} }
-func (a *Answer) Body(data []byte) error                      { return nil }
-func (a *Answer) Fill(rec *trace.Record, x *trace.Exchange)   {}
-func (a *Answer) Ended() bool                                 { return false }
-func (a *Answer) Generated() bool                             { return false }
-func (a *Answer) ErrorSeen() bool                             { return false }
-
-// Message is one message of a request to be built.
-type Message struct {
-	Role trace.Role
-	Text string
-}
-
-// Spec says what request to build.
-type Spec struct {
-	Kind         trace.APIKind
-	Model        string
-	Messages     []Message
-	Stream       bool
-	IncludeUsage bool
-	MaxTokens    *int32
-	N            *int32
-	Seed         *int64
-	Temperature  *float64
-	TopP         *float64
-	IgnoreEOS    bool
-}
-
-func Build(s Spec) (path string, body []byte, err error) { return "", nil, nil }

@@ -1,0 +1,330 @@
+package llmwire
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Chunk is what one event of a stream carries.
+type Chunk struct {
+	Kind trace.ChunkKind
+	// Bytes is the size of the generated output in it (UTF-8, tool names
+	// included), or of its data where it carries none.
+	Bytes int32
+	// Tokens are the tokens in it, where the service says so; the pointee may
+	// be shared with other chunks.
+	Tokens *int32
+	// Counts: it counts in chunk_count, i.e. it carries generated output, or
+	// an empty delta whose usage grew.
+	Counts bool
+	// Done: it is the stream's end mark.
+	Done bool
+	// Failed: it holds an error, alone or beside a choice.
+	Failed bool
+	// Late: it came after the end mark. Its text is no part of the answer.
+	Late bool
+}
+
+// maxAnswerText bounds the generated text kept of one answer, bytes.
+const maxAnswerText = 16 << 20
+
+// maxParts bounds the choices and the texts that are told apart in one answer.
+const maxParts = 1 << 14
+
+// Answer follows one answer, by Event for each event of a stream or by Body
+// for a whole body, and then fills the record. It is not safe for concurrent
+// use.
+type Answer struct {
+	family *family
+	r      reader
+	f      frame
+
+	texts   []trace.AnswerText
+	places  map[place]int // of texts, once there are many
+	calls   []call
+	kept    int64 // bytes in texts
+	textCut int64 // bytes left out by maxAnswerText
+
+	usage    usage
+	times    serverTimes
+	model    string
+	tier     string
+	finishes []choiceFinish // in order of choice
+	choices  int            // choices heard of: the highest index + 1, or met in one event
+
+	errType, errCode string
+
+	done, generated, failed bool
+
+	chunks      int32  // that count
+	firstTokens *int32 // of the first of them
+	lastTokens  *int32
+}
+
+type place struct {
+	choice, tool int32
+	kind         trace.ChunkKind
+}
+
+// call is one tool call of a choice.
+type call struct {
+	choice, index int32
+	id            string
+}
+
+type choiceFinish struct {
+	choice int32
+	reason string
+}
+
+// NewAnswer returns a follower of answers of one family. Of a kind without a
+// family only the end mark "[DONE]" and error objects are understood.
+func NewAnswer(kind trace.APIKind) *Answer {
+	f := find(kind)
+	if f == nil {
+		f = &opaque
+	}
+	return &Answer{family: f}
+}
+
+// opaque stands for the families that are not known.
+var opaque = family{kind: trace.KindOther, answer: opaqueAnswer}
+
+func opaqueAnswer(f *frame, r *reader) {
+	if !r.open('{') {
+		return
+	}
+	for key := r.key(); key != nil; key = r.key() {
+		if string(key) == "error" {
+			f.failure.read(r)
+		} else {
+			r.skip()
+		}
+	}
+}
+
+// Event reads one event: its name, empty if it has none, and its data. It
+// keeps neither. Data that is not the family's JSON is a chunk of kind other.
+func (a *Answer) Event(name, data []byte) Chunk {
+	late := a.done
+	if string(bytes.Trim(data, " \t\r\n")) == "[DONE]" {
+		a.done = true
+		return Chunk{Kind: trace.ChunkDone, Bytes: size(len(data)), Done: true, Late: late}
+	}
+	if string(name) == "ping" {
+		return Chunk{Kind: trace.ChunkPing, Bytes: size(len(data)), Late: late}
+	}
+	c := Chunk{Kind: trace.ChunkOther, Bytes: size(len(data)), Late: late}
+	if err := a.parse(data, false); err != nil {
+		return c
+	}
+	if string(name) == "error" {
+		a.f.failure.seen = true
+	}
+	kind, n := a.f.kind()
+	c.Kind, c.Failed = kind, a.f.failure.seen
+	if late && kind.Generated() {
+		c.Kind, n = trace.ChunkOther, 0
+	}
+	if n > 0 {
+		c.Bytes = size(n)
+	}
+	grown := a.grown(n > 0)
+	c.Counts = n > 0 || grown > 0 && a.f.choices > 0 && !late
+	if c.Counts {
+		c.Tokens = a.tokens(grown)
+		if a.chunks++; a.chunks == 1 {
+			a.firstTokens = c.Tokens
+		}
+	}
+	a.take(!late)
+	return c
+}
+
+// Body reads a whole body: an answer or an error, of any status. On an error,
+// a [*SyntaxError], nothing of it is taken.
+func (a *Answer) Body(data []byte) error {
+	if err := a.parse(data, true); err != nil {
+		return fmt.Errorf("read %s answer: %w", a.family.kind, err)
+	}
+	a.take(true)
+	return nil
+}
+
+// Ended reports whether the answer said that it is complete: by its end mark,
+// or by a finish reason for every choice that was heard of.
+func (a *Answer) Ended() bool {
+	return a.done || len(a.finishes) > 0 && len(a.finishes) >= a.choices
+}
+
+// Generated reports whether any output was generated. Embeddings are none.
+func (a *Answer) Generated() bool { return a.generated }
+
+// ErrorSeen reports whether the answer held an error, or ended a choice with
+// the finish reason "error".
+func (a *Answer) ErrorSeen() bool { return a.failed }
+
+// Fill writes what the answer said: usage, the server's times, tokens of the
+// first chunk into rec; finish reasons in order of choice, error type and
+// code, response model, service tier and the generated texts into x. It sets
+// no times of ours and no outcome. The bytes of text left out (an answer of
+// more than 16 MiB) are added to x.RespBodyCut. The texts are handed over.
+func (a *Answer) Fill(rec *trace.Record, x *trace.Exchange) {
+	a.usage.fill(&rec.Usage)
+	a.times.fill(&rec.ServerTimes)
+	rec.FirstChunkTokens = a.firstTokens
+	if a.model != "" {
+		x.Said.ResponseModel = a.model
+	}
+	if a.tier != "" {
+		x.Said.ServiceTier = a.tier
+	}
+	x.Said.FinishReasons = nil
+	for _, f := range a.finishes {
+		x.Said.FinishReasons = append(x.Said.FinishReasons, f.reason)
+	}
+	x.Said.ErrorType, x.Said.ErrorCode = a.errType, a.errCode
+	x.Answer = a.texts
+	x.RespBodyCut += a.textCut
+}
+
+func (a *Answer) parse(data []byte, whole bool) error {
+	a.f.reset(whole)
+	a.r.reset(data)
+	a.family.answer(&a.f, &a.r)
+	return a.r.end()
+}
+
+// grown returns by how much completion_tokens rose with this frame, 0 where
+// that cannot be told: where output came before the first usage, the frame's
+// share in it is unknown.
+func (a *Answer) grown(generated bool) int64 {
+	now, before := a.f.usage.output, a.usage.output
+	switch {
+	case now == 0, before == 0 && a.generated, before == 0 && !generated:
+		return 0
+	case before == 0:
+		before = 1 // none so far
+	}
+	return int64(now - before)
+}
+
+// tokens returns n for a chunk, nil unless it is positive. Most streams say 1
+// every time: one pointee serves.
+func (a *Answer) tokens(n int64) *int32 {
+	if n <= 0 || n > math.MaxInt32 {
+		return nil
+	}
+	if a.lastTokens == nil || int64(*a.lastTokens) != n {
+		a.lastTokens = new(int32(n))
+	}
+	return a.lastTokens
+}
+
+// take merges the frame that was read.
+func (a *Answer) take(output bool) {
+	f := &a.f
+	a.usage.merge(&f.usage)
+	if f.times.seen {
+		a.times = f.times
+	}
+	if len(f.model) > 0 && string(f.model) != a.model {
+		a.model = string(f.model)
+	}
+	if len(f.tier) > 0 && string(f.tier) != a.tier {
+		a.tier = string(f.tier)
+	}
+	if f.failure.seen {
+		a.fail(&f.failure)
+	}
+	if output {
+		a.output(f)
+	}
+}
+
+// fail notes an error; the first type and code said stay.
+func (a *Answer) fail(e *failure) {
+	a.failed = true
+	if a.errType == "" {
+		a.errType = string(e.kind)
+	}
+	if a.errCode == "" {
+		a.errCode = string(e.code)
+	}
+}
+
+func (a *Answer) output(f *frame) {
+	a.choices = max(a.choices, f.choices)
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		a.choices = max(a.choices, int(p.choice)+1)
+		tool := int32(0)
+		if p.kind == trace.ChunkToolArgs {
+			tool = a.call(p)
+		}
+		a.generated = a.generated || p.size() > 0
+		a.add(place{p.choice, tool, p.kind}, f.bytes(p.text), f.whole)
+	}
+	for _, fin := range f.finishes {
+		a.choices = max(a.choices, int(fin.choice)+1)
+		a.finish(fin.choice, f.bytes(fin.reason))
+	}
+}
+
+func (a *Answer) finish(choice int32, reason []byte) {
+	i, found := slices.BinarySearchFunc(a.finishes, choice, func(f choiceFinish, c int32) int {
+		return cmp.Compare(f.choice, c)
+	})
+	switch {
+	case found:
+		a.finishes[i].reason = string(reason)
+	case len(a.finishes) < maxParts:
+		a.finishes = slices.Insert(a.finishes, i, choiceFinish{choice, string(reason)})
+	}
+}
+
+// add appends a piece of text to that of its choice, kind and tool call.
+func (a *Answer) add(at place, text []byte, whole bool) {
+	t := a.text(at)
+	if t == nil {
+		a.textCut += int64(len(text))
+		return
+	}
+	room := min(int64(len(text)), maxAnswerText-a.kept)
+	a.textCut += int64(len(text)) - room
+	a.kept += room
+	t.Text = append(t.Text, text[:room]...)
+	if !whole && room > 0 {
+		t.PieceBytes = append(t.PieceBytes, size(int(room)))
+	}
+}
+
+// text returns the text of a place. A stream mostly stays at one, so the last
+// is tried first; many (n = 128, parallel calls) are found by map. nil = there
+// are too many.
+func (a *Answer) text(at place) *trace.AnswerText {
+	if i := len(a.texts) - 1; i >= 0 && placeOf(&a.texts[i]) == at {
+		return &a.texts[i]
+	}
+	i, ok := a.places[at]
+	if !ok {
+		if a.places == nil {
+			a.places = map[place]int{}
+		}
+		if i = len(a.texts); i == maxParts {
+			return nil
+		}
+		a.places[at] = i
+		a.texts = append(a.texts, trace.AnswerText{Choice: at.choice, Tool: at.tool, Kind: at.kind})
+	}
+	return &a.texts[i]
+}
+
+func placeOf(t *trace.AnswerText) place { return place{t.Choice, t.Tool, t.Kind} }
+
+func size(n int) int32 { return int32(min(n, math.MaxInt32)) }
