@@ -58,9 +58,10 @@ type Segment struct {
 	Pos int64
 	// Data is valid until the source's next Next.
 	Data []byte
-	// Want ≥ len(Data) is the number of bytes that were on the wire; more
-	// means that the capture cut the packet (snaplen).
+	// Want ≥ len(Data) is the number of bytes that were on the wire; where it
+	// is more, the rest is lost and Cut says why ("" = snaplen).
 	Want int
+	Cut  string
 	// Time is when the segment was seen, Unix ns.
 	Time int64
 	// Acked is the position up to which the sender of this segment has
@@ -108,8 +109,8 @@ const (
 )
 
 // Source yields what was seen of TCP connections, in order of capture.
-// It is for one goroutine, but for Close and Stats, which may be called from
-// any and end a waiting Next.
+// It is for one goroutine, but for Close, which may be called from any and
+// ends a waiting Next.
 type Source interface {
 	// Next returns the next segment. It returns io.EOF at the end (after
 	// Close too), and [ErrTick] from a live source that has seen nothing for a
@@ -140,9 +141,11 @@ type SourceStats struct {
 	// Filtered is the number of TCP packets to or from other ports.
 	Filtered int64
 	// Undecoded counts packets by the reason for which they are no TCP
-	// segment: "not_ip", "not_tcp", "fragment", "short", …. Only those of
-	// undecodedLoss can have held traffic that was asked for.
+	// segment: "not_ip" and "not_tcp", which are no loss; "fragment", "short",
+	// "bad_header", "nested" and "link_type", which may be.
 	Undecoded map[string]int64
+	// CutFiles is the number of files that end within a packet.
+	CutFiles int64
 	// KeepAlives is the number of keep-alive probes, OutOfWindow that of
 	// segments whose sequence number cannot belong to their connection.
 	KeepAlives, OutOfWindow int64
@@ -150,7 +153,8 @@ type SourceStats struct {
 	// because the table was full.
 	Connections, Evicted int64
 	// KernelDrops is the number of packets that the kernel could not hand to
-	// us (live), or the number of segments that found the buffer full (tap).
+	// us (live) or to the capture program, as far as the file says it, or the
+	// number of segments that found the buffer full (tap).
 	KernelDrops int64
 	// DroppedBytes is the number of bytes in the latter.
 	DroppedBytes int64

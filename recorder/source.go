@@ -1,0 +1,230 @@
+package recorder
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+)
+
+// fileSource reads capture files, all at once, and merges their packets by
+// time: files of one capture that follow each other come out one after the
+// other, files of two capture points interleaved. A packet that is in two of
+// them is a repetition for the reassembler, and counts once.
+type fileSource struct {
+	files   fileHeap
+	tracker *tracker
+	stats   SourceStats
+	decode  [nUndecoded]int64
+	links   map[uint32]bool
+	// current is the file whose packet is in use.
+	current *captureFile
+	// failed is the first damage found; it is reported when the rest is read.
+	failed  error
+	closers []io.Closer
+	closed  atomic.Bool
+}
+
+// captureFile is one open file and the packet that it comes to next.
+type captureFile struct {
+	name   string
+	in     *captureInput
+	reader packetReader
+	index  int
+	head   packet
+}
+
+// fileHeap orders files by the time of their next packet, then as given.
+type fileHeap []*captureFile
+
+func (h fileHeap) Len() int { return len(h) }
+func (h fileHeap) Less(i, j int) bool {
+	if h[i].head.time != h[j].head.time {
+		return h[i].head.time < h[j].head.time
+	}
+	return h[i].index < h[j].index
+}
+func (h fileHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *fileHeap) Push(x any)   { *h = append(*h, x.(*captureFile)) }
+func (h *fileHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}
+
+// OpenFiles opens pcap and pcapng files; "-" is the standard input. Where
+// ports are given, only connections to servers on these ports are read.
+//
+// A file that is no capture is a [*CaptureError] here. A file that ends within
+// a packet is a warning in Stats; one that is damaged further on is read up to
+// there, the others to their end, and then Next returns the *CaptureError.
+func OpenFiles(paths []string, ports ...int) (Source, error) {
+	s := newFileSource(ports)
+	for _, path := range paths {
+		file := os.Stdin
+		if path != "-" {
+			var err error
+			if file, err = os.Open(path); err != nil {
+				s.Close()
+				return nil, fmt.Errorf("open capture: %w", err)
+			}
+			s.closers = append(s.closers, file)
+		}
+		if err := s.addFile(file, path); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// OpenReader is OpenFiles for one capture that comes from r, which need not
+// seek. name is used in messages.
+func OpenReader(r io.Reader, name string, ports ...int) (Source, error) {
+	s := newFileSource(ports)
+	if err := s.addFile(r, name); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newFileSource(ports []int) *fileSource {
+	return &fileSource{tracker: newTracker(ports), links: make(map[uint32]bool)}
+}
+
+func (s *fileSource) addFile(r io.Reader, name string) error {
+	f := &captureFile{name: name, in: &captureInput{r: r}, index: len(s.files)}
+	var err error
+	if f.reader, err = newPacketReader(f.in, name); err != nil {
+		return err
+	}
+	if s.advance(f) {
+		heap.Push(&s.files, f)
+	}
+	return nil
+}
+
+// advance reads the file's next packet; false where there is none.
+func (s *fileSource) advance(f *captureFile) bool {
+	var err error
+	if f.head, err = f.reader.next(); err == nil {
+		return true
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		s.stats.CutFiles++
+		s.warn(fmt.Sprintf("capture %q ends within a packet, at byte %d; all before it was read", f.name, f.in.off))
+	case s.failed == nil:
+		s.failed = fmt.Errorf("read capture %q: %w", f.name, err)
+		if broken := (*CaptureError)(nil); errors.As(err, &broken) {
+			s.failed = broken
+		}
+	default:
+		s.warn(err.Error())
+	}
+	if ng, ok := f.reader.(*ngReader); ok {
+		s.stats.KernelDrops += ng.drops()
+	}
+	return false
+}
+
+// warn keeps a warning for the user; a few are as good as many.
+func (s *fileSource) warn(text string) {
+	if len(s.stats.Warnings) < 16 {
+		s.stats.Warnings = append(s.stats.Warnings, text)
+	}
+}
+
+// Next implements [Source].
+func (s *fileSource) Next() (Segment, error) {
+	for {
+		if s.closed.Load() {
+			return Segment{}, io.EOF
+		}
+		if seg, ok := s.tracker.next(); ok {
+			return seg, nil
+		}
+		p, ok := s.nextPacket()
+		if !ok {
+			if s.failed != nil {
+				return Segment{}, s.failed
+			}
+			return Segment{}, io.EOF
+		}
+		s.takePacket(&p)
+	}
+}
+
+// nextPacket returns the earliest packet of all files. The file it is from is
+// only moved on at the next call, since that overwrites the packet.
+func (s *fileSource) nextPacket() (packet, bool) {
+	if s.current != nil {
+		if s.advance(s.current) {
+			heap.Fix(&s.files, 0)
+		} else {
+			heap.Pop(&s.files)
+		}
+		s.current = nil
+	}
+	if len(s.files) == 0 {
+		return packet{}, false
+	}
+	s.current = s.files[0]
+	return s.current.head, true
+}
+
+func (s *fileSource) takePacket(p *packet) {
+	s.stats.Packets++
+	s.stats.Bytes += int64(p.orig)
+	if p.orig > len(p.data) {
+		s.stats.Truncated++
+	}
+	var seg tcpPacket
+	why := decodePacket(p.link, p.data, p.orig, &seg)
+	s.decode[why]++
+	switch why {
+	case decoded:
+		seg.time = p.time
+		s.tracker.take(&seg)
+	case unknownLink:
+		if !s.links[p.link] {
+			s.links[p.link] = true
+			s.warn(fmt.Sprintf("capture %q: packets of %s cannot be read", s.current.name, linkName(p.link)))
+		}
+	}
+}
+
+// Stats implements [Source].
+func (s *fileSource) Stats() SourceStats {
+	out := s.stats
+	s.tracker.addTo(&out)
+	out.Undecoded = countUndecoded(&s.decode)
+	return out
+}
+
+func countUndecoded(counts *[nUndecoded]int64) map[string]int64 {
+	m := make(map[string]int64)
+	for why, n := range counts {
+		if undecoded(why) != decoded && n > 0 {
+			m[undecoded(why).String()] = n
+		}
+	}
+	return m
+}
+
+// Close implements [Source].
+func (s *fileSource) Close() error {
+	s.closed.Store(true)
+	var errs []error
+	for _, c := range s.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Name implements [Source].
+func (s *fileSource) Name() string { return "pcap" }
