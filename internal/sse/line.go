@@ -66,18 +66,26 @@ func (r *lineReader) hold(p []byte) {
 	r.part = append(r.part, p[:room]...)
 }
 
-// find returns the place of the first line end, -1 for none.
+// find returns the place of the first line end, -1 for none. It searches in
+// windows that double, so that its cost is that of the line found, also where
+// CR ends every line and no LF is in sight.
 func (r *lineReader) find(p []byte) int {
-	lf := bytes.IndexByte(p, '\n')
 	if !r.cr {
-		return lf
+		return bytes.IndexByte(p, '\n')
 	}
-	head := p
-	if lf >= 0 {
-		head = p[:lf]
+	for from, window := 0, 512; from < len(p); window *= 2 {
+		seg := p[from:min(len(p), from+window)]
+		lf := bytes.IndexByte(seg, '\n')
+		if lf >= 0 {
+			seg = seg[:lf]
+		}
+		if cr := bytes.IndexByte(seg, '\r'); cr >= 0 {
+			return from + cr
+		}
+		if lf >= 0 {
+			return from + lf
+		}
+		from += len(seg)
 	}
-	if cr := bytes.IndexByte(head, '\r'); cr >= 0 {
-		return cr
-	}
-	return lf
+	return -1
 }
