@@ -1,0 +1,31 @@
+// Package sim is a simulated inference server that speaks the OpenAI API: the
+// scheduler of package twin behind HTTP, in real time. What a client measures
+// against it is what [twin.Capacity] and [twin.ErrorCurve] say for the same
+// parameters, since there is no second model: every token leaves at the wall
+// time that corresponds to its virtual time.
+//
+// Endpoints: POST /v1/chat/completions, /v1/completions, /v1/embeddings (with
+// or without the /v1); GET /v1/models, /health, /metrics.
+//
+// # Tokens
+//
+// A prompt has one token per word, a word being a run of bytes above 0x20; a
+// run longer than 24 bytes has one token per 24 bytes begun. Each message of
+// a chat adds Config.MessageOverhead tokens for its template. A prompt given
+// as token ids has one token per id. So n filler words of one token each are
+// reported as n tokens, plus the overhead.
+//
+// An answer has exactly max_tokens (or max_completion_tokens) tokens where
+// the request says so, up to Config.MaxOutputTokens, and the finish reason
+// "length"; otherwise its length is drawn from the mix by seed and the number
+// of the request, and the finish reason is "stop". Each token is one event,
+// written and flushed on its own. The role comes with the first token, and
+// the finish reason, the usage and the end mark with the last.
+//
+// # Failures
+//
+// A shed request is 429 or 503 with Retry-After; one of the base error rate
+// is 500 after it was served in full, so it is never cut inside a stream; a
+// prompt beyond the context is 400. Several choices or prompts in one request
+// are refused with 400.
+package sim

@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdac/lambdac/internal/twin"
+)
+
+// pipeListener hands out in-memory connections, which virtual time can wait
+// on.
+type pipeListener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// bench is a server and its client inside one bubble of virtual time.
+type bench struct {
+	server *Server
+	client *http.Client
+	stop   func()
+}
+
+func newBench(t *testing.T, cfg Config) *bench {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newPipeListener()
+	hs := &http.Server{Handler: s}
+	served := make(chan struct{})
+	go func() { defer close(served); _ = hs.Serve(l) }()
+	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, MaxIdleConnsPerHost: 1000}
+	return &bench{server: s, client: &http.Client{Transport: transport}, stop: func() {
+		transport.CloseIdleConnections()
+		_ = s.Close()
+		_ = hs.Close()
+		<-served
+	}}
+}
+
+// words returns n words.
+func fillerWords(n int) string { return strings.Repeat(" word", n) }
+
+// TestSimEqualsTwin sends one arrival list to the HTTP server and to the
+// engine: every token comes at the same time, and every request ends alike.
+func TestSimEqualsTwin(t *testing.T) {
+	p := twin.DemoParams(7)
+	p.ErrorRate = 0.05
+	jobs := arrivals(400, 140)
+	want := map[uint64][]string{}
+	e, err := twin.New(p, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs {
+		if err := e.Submit(j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, ev := range e.Advance(twin.Never) {
+		switch ev.Kind {
+		case twin.FirstToken, twin.Token:
+			want[ev.Job] = append(want[ev.Job], fmt.Sprintf("token %d", ev.AtNs))
+		case twin.Shed, twin.Failed:
+			want[ev.Job] = append(want[ev.Job], fmt.Sprintf("%d %d", ev.Status, ev.AtNs))
+		}
+	}
+	got := map[uint64][]string{}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Config{Params: p, Seed: 3})
+		defer b.stop()
+		start := time.Now()
+		var mu sync.Mutex
+		var clients sync.WaitGroup
+		for _, j := range jobs {
+			time.Sleep(time.Duration(j.ArriveNs) - time.Since(start))
+			clients.Go(func() {
+				seen := follow(b, j, start)
+				mu.Lock()
+				defer mu.Unlock()
+				got[j.ID] = seen
+			})
+		}
+		clients.Wait()
+	})
+	kinds := map[string]int{}
+	for _, j := range jobs {
+		if len(want[j.ID]) != len(got[j.ID]) {
+			t.Fatalf("job %d: twin %v, sim %v", j.ID, want[j.ID], got[j.ID])
+		}
+		for i := range want[j.ID] {
+			compareStamps(t, j.ID, want[j.ID][i], got[j.ID][i])
+			kinds[strings.Fields(want[j.ID][i])[0]]++
+		}
+	}
+	if kinds["token"] < 1000 || kinds["429"] < 10 || kinds["500"] < 5 {
+		t.Errorf("the list exercises too little: %v", kinds)
+	}
+}
+
+// arrivals are Poisson at the rate, with ids as the server numbers them.
+func arrivals(n int, perS float64) []twin.Job {
+	r := rand.New(rand.NewPCG(1, 2))
+	jobs, at := make([]twin.Job, n), 0.0
+	for i := range jobs {
+		at += r.ExpFloat64() / perS * 1e9
+		jobs[i] = twin.Job{ID: uint64(i + 1), ArriveNs: int64(at), InputTokens: 20 + r.IntN(200), OutputTokens: 5 + r.IntN(12)}
+	}
+	return jobs
+}
+
+func compareStamps(t *testing.T, id uint64, want, got string) {
+	t.Helper()
+	var kindW, kindG string
+	var atW, atG int64
+	_, errW := fmt.Sscan(want, &kindW, &atW)
+	_, errG := fmt.Sscan(got, &kindG, &atG)
+	if errW != nil || errG != nil || kindW != kindG || max(atW-atG, atG-atW) > int64(time.Millisecond) {
+		t.Fatalf("job %d: twin %q, sim %q", id, want, got)
+	}
+}
+
+// follow sends the job as a streamed chat and returns what came when.
+func follow(b *bench, j twin.Job, start time.Time) (seen []string) {
+	body := fmt.Sprintf(`{"stream":true,"max_tokens":%d,"messages":[{"role":"user","content":%q}]}`, j.OutputTokens, fillerWords(j.InputTokens))
+	resp, err := b.client.Post("http://sim/v1/chat/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return []string{fmt.Sprintf("%d %d", resp.StatusCode, time.Since(start))}
+	}
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if strings.Contains(lines.Text(), `"delta":{"content":`) {
+			seen = append(seen, fmt.Sprintf("token %d", time.Since(start)))
+		}
+	}
+	return seen
+}
