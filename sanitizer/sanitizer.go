@@ -1,34 +1,181 @@
 package sanitizer
 
 import (
-	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/lambdac/lambdac/trace"
 )
 
-type Policy struct{}
+// Sanitizer makes records of exchanges and hands them on; it is the recorder's
+// sink. Its methods are for one goroutine. Its memory is bounded: every table
+// forgets, and what was forgotten is counted in the manifest's warnings.
+type Sanitizer struct {
+	cfg  Config
+	seal trace.Seal
+	out  Output
+	keys *keyring
 
-func DefaultPolicy() Policy { return Policy{} }
+	headerRules map[string]headerRule
+	queryRules  map[string]func(string) (string, bool)
+	pathWords   map[string]struct{}
+	pathParents map[string]struct{}
+	words       map[string]string
+	bodyNames   map[string]bool
 
-type Output interface {
-	Write(*trace.Record) error
-	WriteCapture(*trace.CaptureWindow) error
-	SetManifest(func(*trace.Manifest)) error
+	tally    tally
+	salt     string // of the exchange at hand
+	chain    *chainer
+	retries  *retries
+	sessions *sessions
+	targets  *targetSet
+	worker   *worker
+	pending  []*job
+
+	count  counts
+	losses trace.LossTotals
+	closed bool
 }
-type Config struct {
-	Policy       Policy
-	Mode         trace.Mode
-	FeatureShare float64
-	Live         bool
-	Version      string
-	Key          []byte
-}
-type Sanitizer struct{ out Output }
 
+// New makes a sanitizer that writes to out. It fails for a mode or a policy
+// that cannot be used, and where no random key can be read. [Sanitizer.Close]
+// must be called, whatever else fails.
 func New(cfg Config, out Output) (*Sanitizer, error) {
-	return nil, errors.New("not ready")
+	cfg, err := cfg.checked()
+	if err != nil {
+		return nil, err
+	}
+	seal, err := Seal(cfg)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := newKeyring(cfg.Key)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Key = nil
+	s := &Sanitizer{
+		cfg: cfg, seal: seal, out: out, keys: keys,
+		chain: newChainer(keys), retries: newRetries(), sessions: newSessions(),
+		targets: startTargets(), worker: startWorker(keys.derive("tokens")),
+	}
+	s.compile(cfg.Policy)
+	return s, nil
 }
-func (s *Sanitizer) Take(x *trace.Exchange) error        { return nil }
-func (s *Sanitizer) Window(w *trace.CaptureWindow) error { return nil }
-func (s *Sanitizer) Close() error                        { return nil }
-func Seal(cfg Config) (trace.Seal, error)                { return trace.Seal{}, nil }
+
+// compile turns the policy's lists into tables.
+func (s *Sanitizer) compile(p Policy) {
+	readers := grammars()
+	s.headerRules = make(map[string]headerRule)
+	for name, g := range p.Headers {
+		s.headerRules[name] = headerRule{name, readers[g]}
+	}
+	for _, name := range p.LinkHeaders {
+		s.headerRules[name] = headerRule{name, nil}
+	}
+	s.queryRules = make(map[string]func(string) (string, bool))
+	for name, g := range p.Query {
+		s.queryRules[name] = readers[g]
+	}
+	s.pathWords, s.pathParents = setOf(p.PathWords), setOf(p.PathParents)
+	s.bodyNames = bodyNames(slices.Concat(p.Tenant, p.Session))
+	s.words = make(map[string]string)
+	for _, w := range p.Words {
+		s.words[w] = w
+	}
+}
+
+func setOf(list []string) map[string]struct{} {
+	set := make(map[string]struct{}, len(list))
+	for _, item := range list {
+		set[item] = struct{}{}
+	}
+	return set
+}
+
+// Take sanitizes one exchange and writes its record, now or, where its answer's
+// tokens are counted, by the end of the window. The exchange is overwritten.
+// An exchange that cannot be sanitized is dropped and counted
+// (dropped_sanitizer); the only errors are those of the output.
+func (s *Sanitizer) Take(x *trace.Exchange) error {
+	if s.closed {
+		return fmt.Errorf("take exchange: %w", errClosed)
+	}
+	rec, texts, ok := s.convert(x)
+	if !ok {
+		s.count.dropped++
+		return s.settle(false)
+	}
+	if texts != nil && s.enqueue(rec, texts) {
+		return s.settle(false)
+	}
+	wipeTexts(texts)
+	if err := s.write(rec); err != nil {
+		return err
+	}
+	return s.settle(false)
+}
+
+// convert makes the record, and the texts whose tokens are to be counted. ok is
+// false where it panicked: what the panic says may hold text, so it is not
+// repeated.
+func (s *Sanitizer) convert(x *trace.Exchange) (rec *trace.Record, texts [][]byte, ok bool) {
+	defer func() {
+		if recover() != nil {
+			rec, texts, ok = nil, nil, false
+		}
+		wipe(x, texts)
+	}()
+	s.tally.list = nil
+	rec = x.Record
+	s.identify(x)
+	s.describeRequest(x)
+	s.describeResult(x)
+	s.describeCapture(rec)
+	s.structure(x)
+	rec.Features = features(x)
+	if rec.Features.Reason != nil && *rec.Features.Reason == trace.FeatureSampled &&
+		s.keys.share("sample", rec.RequestID, s.cfg.FeatureShare) {
+		texts = generated(x.Answer)
+	}
+	s.provenance(rec)
+	return rec, texts, true
+}
+
+// generated are the texts whose tokens are counted.
+func generated(answer []trace.AnswerText) (texts [][]byte) {
+	for _, t := range answer {
+		if counted(t.Kind) {
+			texts = append(texts, t.Text)
+		}
+	}
+	return texts
+}
+
+// counted tells what the model wrote for people, and its reasoning, from tool
+// arguments and audio.
+func counted(kind trace.ChunkKind) bool {
+	return kind == trace.ChunkText || kind == trace.ChunkReasoning || kind == trace.ChunkRefusal
+}
+
+// wipe overwrites what is left of an exchange, but the texts that are still to
+// be counted. Strings cannot be overwritten; they are let go.
+func wipe(x *trace.Exchange, texts [][]byte) {
+	clear(x.ReqBody)
+	clear(x.RespBody)
+	for _, t := range x.Answer {
+		if texts == nil || !counted(t.Kind) {
+			clear(t.Text)
+		}
+	}
+	*x = trace.Exchange{}
+}
+
+// provenance seals the record.
+func (s *Sanitizer) provenance(rec *trace.Record) {
+	rec.SanitizerMode = s.seal.Mode
+	rec.SanitizerVersion = s.seal.Version
+	rec.PolicyHash = &s.seal.PolicyHash
+	rec.Redactions = s.tally.list
+	s.tally.list = nil
+}

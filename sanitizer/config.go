@@ -1,0 +1,65 @@
+package sanitizer
+
+import (
+	"fmt"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Output is where safe records go: a trace directory. It need not be safe for
+// concurrent use.
+type Output interface {
+	// Write takes ownership of the record.
+	Write(*trace.Record) error
+	WriteCapture(*trace.CaptureWindow) error
+	// SetManifest changes the manifest on disk.
+	SetManifest(update func(*trace.Manifest)) error
+}
+
+// Config is all that a [Sanitizer] is told. The zero value is the default
+// policy in shape mode.
+type Config struct {
+	// Policy with no content at all means [DefaultPolicy].
+	Policy Policy
+	// Mode is what is left of texts: shape, the default.
+	Mode trace.Mode
+	// FeatureShare is the keyed share of answers whose tokens are counted, in
+	// (0, 1]; 0 = 1/16.
+	FeatureShare float64
+	// Live: the traffic does not wait. Answers whose tokens cannot be counted
+	// in time, by the end of their window, go without, with the reason
+	// "sampled". Otherwise the tokenizer is waited for, and equal input with
+	// an equal Key gives equal records.
+	Live bool
+	// Version of the tool; "" = "devel".
+	Version string
+	// Key makes pseudonyms repeatable, for tests; nil = random. It is copied,
+	// and never written.
+	Key []byte
+}
+
+// defaultShare keeps the tokenizer (1 MB/s) below the cost of the capture.
+const defaultShare = 1.0 / 16
+
+// checked fills in defaults and refuses what cannot be done.
+func (c Config) checked() (Config, error) {
+	if c.Policy.isZero() {
+		c.Policy = DefaultPolicy()
+	}
+	if c.Mode == "" {
+		c.Mode = trace.ModeShape
+	}
+	if c.Mode != trace.ModeShape {
+		return c, fmt.Errorf("choose mode %q: only %q is known", c.Mode, trace.ModeShape)
+	}
+	if c.FeatureShare == 0 {
+		c.FeatureShare = defaultShare
+	}
+	if !(c.FeatureShare > 0 && c.FeatureShare <= 1) {
+		return c, fmt.Errorf("choose feature share %v: use a number above 0, at most 1", c.FeatureShare)
+	}
+	if c.Version == "" {
+		c.Version = "devel"
+	}
+	return c, c.Policy.check()
+}

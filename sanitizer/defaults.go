@@ -1,0 +1,114 @@
+package sanitizer
+
+import "strings"
+
+// DefaultPolicy keeps what the load and its analysis need and nothing that
+// names a person, a tenant or a credential. The caller is told apart by its
+// credential. The value is the caller's own and may be changed.
+func DefaultPolicy() Policy {
+	return Policy{
+		Name: "default",
+		Headers: map[string]Grammar{
+			"accept":            GrammarMediaList,
+			"anthropic-beta":    GrammarBeta,
+			"anthropic-version": GrammarVersion,
+			"content-encoding":  GrammarCoding,
+			"content-length":    GrammarInteger,
+			"content-type":      GrammarMedia,
+			"openai-beta":       GrammarBeta,
+			"transfer-encoding": GrammarCoding,
+			"user-agent":        GrammarProduct,
+
+			"grpc-status":                   GrammarInteger,
+			"openai-processing-ms":          GrammarNumber,
+			"retry-after":                   GrammarRetryAfter,
+			"retry-after-ms":                GrammarNumber,
+			"server-timing":                 GrammarTiming,
+			"x-compute-time":                GrammarNumber,
+			"x-envoy-upstream-service-time": GrammarNumber,
+			"x-generated-tokens":            GrammarNumber,
+			"x-inference-time":              GrammarNumber,
+			"x-prompt-tokens":               GrammarNumber,
+			"x-queue-time":                  GrammarNumber,
+			"x-time-per-token":              GrammarNumber,
+			"x-total-time":                  GrammarNumber,
+			"x-validation-time":             GrammarNumber,
+		},
+		LinkHeaders: strings.Fields(`b3 idempotency-key mcp-session-id traceparent x-amzn-trace-id
+			x-client-request-id x-request-id x-session-id`),
+		Query: map[string]Grammar{
+			"alt": GrammarFlag, "api-version": GrammarVersion, "beta": GrammarFlag,
+		},
+		PathWords:   strings.Fields(pathWords),
+		PathParents: strings.Fields(pathParents),
+		Tenant: []Source{
+			{PlaceHeader, "authorization"},
+			{PlaceHeader, "x-api-key"},
+			{PlaceHeader, "api-key"},
+			{PlaceHeader, "x-goog-api-key"},
+			{PlaceQuery, "key"},
+		},
+		Session: []Source{
+			{PlaceHeader, "x-session-id"},
+			{PlaceHeader, "mcp-session-id"},
+			{PlaceBody, "session_id"},
+			{PlaceBody, "conversation_id"},
+			{PlaceBody, "conversation"},
+			{PlaceBody, "metadata.session_id"},
+			{PlaceBody, "metadata.conversation_id"},
+		},
+		Words: strings.Fields(knownWords),
+	}
+}
+
+// pathWords are the fixed segments of the API families, of common servers'
+// own routes, and plain words of web APIs.
+const pathWords = `
+api apis openai anthropic azure google vertex bedrock ollama cohere gemini
+chat completions completion complete responses messages embeddings embedding embed rerank moderations
+images audio speech transcriptions translations generations edits variations videos files uploads parts
+models model engines deployments fine_tuning fine-tunes jobs checkpoints events batches assistants threads
+runs steps vector_stores file_batches realtime sessions client_secrets transcription_sessions input_items
+conversations items containers content cancel compact evals graders count_tokens input_tokens organizations
+organization projects users invites api_keys admin_api_keys audit_logs usage costs certificates
+generate generate_stream tags show ps pull push create copy delete blobs version
+tokenize detokenize apply-template apply_template infill props slots lora-adapters reranking
+converse converse-stream invoke invoke-with-response-stream guardrail apply async-invoke
+generateContent streamGenerateContent countTokens embedContent batchEmbedContents predict rawPredict
+streamRawPredict serverStreamingPredict predictLongRunning cachedContents tunedModels corpora publishers
+locations endpoints operations extensions data_sources search index query info ready live
+health healthz livez readyz startup ping status metrics stats config docs redoc openapi.json
+favicon.ico robots.txt server_info server_load get_server_info get_model_info health_generate flush_cache
+start_profile stop_profile load unload repository ready update_weights is_sleeping sleep wake_up
+load_lora_adapter unload_lora_adapter pooling classify score invocations key keys team teams spend
+mcp sse ws graphql rpc static assets public login logout auth oauth token callback me account accounts
+tenants workspaces groups settings upload download export import list get set add remove test debug`
+
+// pathParents are followed by an identifier even where it is spelled like one
+// of the words.
+const pathParents = `deployments projects locations users organizations tenants accounts workspaces
+engines models model tunedModels endpoints publishers teams groups`
+
+// knownWords are finish reasons, error types and codes, tiers, levels and
+// types that APIs are known to say.
+const knownWords = `
+stop length tool_calls tool_call function_call content_filter end_turn max_tokens stop_sequence tool_use
+refusal pause_turn model_context_window_exceeded eos eos_token COMPLETE STOP_SEQUENCE MAX_TOKENS TOOL_CALL ERROR
+ERROR_TOXIC ERROR_LIMIT STOP SAFETY RECITATION LANGUAGE OTHER BLOCKLIST PROHIBITED_CONTENT SPII
+MALFORMED_FUNCTION_CALL FINISH_REASON_UNSPECIFIED load unload abort error cancelled incomplete completed
+failed max_output_tokens guardrail_intervened content_filtered unknown
+invalid_request_error invalid_api_key authentication_error permission_error permission_denied not_found_error
+model_not_found request_too_large rate_limit_error rate_limit_exceeded tokens requests insufficient_quota
+api_error server_error internal_server_error internal_error overloaded_error overloaded engine_overloaded
+timeout_error service_unavailable unavailable_error bad_gateway billing_error context_length_exceeded
+exceed_context_size_error string_above_max_length unsupported_parameter unsupported_value
+not_supported_error invalid_type missing_required_parameter invalid_value BadRequestError NotFoundError
+InternalServerError RateLimitError ServiceUnavailableError APIError generation validation overloaded_model
+throttlingException validationException modelStreamErrorException internalServerException
+serviceUnavailableException modelTimeoutException RESOURCE_EXHAUSTED INVALID_ARGUMENT UNAVAILABLE
+DEADLINE_EXCEEDED INTERNAL PERMISSION_DENIED UNAUTHENTICATED NOT_FOUND FAILED_PRECONDITION grpc
+default auto flex priority standard standard_only batch scale none minimal low medium high xhigh
+text json json_object json_schema image speech audio grammar regex
+openai anthropic aws.bedrock azure.ai.openai azure.ai.inference gcp.gemini gcp.vertex_ai cohere deepseek groq
+mistral_ai x_ai perplexity moonshot_ai ibm.watsonx.ai
+text_completion generate_content embeddings`

@@ -1,0 +1,20 @@
+// Package sanitizer turns raw exchanges into safe records, in memory, before
+// anything is written. It fails closed: what it does not know is dropped with
+// its size kept, and an exchange that it cannot handle is not written at all
+// but counted.
+//
+// The shape mode leaves no text. Of a request stay its numbers, the header
+// values of an allow-list, a path with its identifiers cut, and its content as
+// keyed block ids; of an answer its times, sizes and counts, and a few numbers
+// taken from the text while it was in memory ([trace.Features]).
+//
+// Everything that links exchanges (request, session, tenant, host, connection)
+// is a keyed pseudonym: equal values give equal pseudonyms inside a trace, and
+// others in the next, since the key is random per trace, is never written and
+// is wiped by [Sanitizer.Close]. No pseudonym has a clock in it.
+//
+// What is kept by form rather than by list, such as a model's name or the name
+// of an unknown header, must also pass a test for secrets and identities. That
+// test knows formats and randomness. It cannot know that a word is somebody's
+// name: a person's name used as a model name stays.
+package sanitizer

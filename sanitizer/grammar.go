@@ -1,0 +1,253 @@
+package sanitizer
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Grammar is the form that an allow-listed value must have. What does not
+// match is dropped like any other value; what matches is kept only as far as
+// the grammar reaches, so that a secret cannot hide behind an allowed name.
+type Grammar string
+
+const (
+	// GrammarMedia is a media type; of its parameters only a known charset
+	// stays.
+	GrammarMedia Grammar = "media"
+	// GrammarMediaList is a list of up to 8 media ranges, parameters dropped.
+	GrammarMediaList Grammar = "media_list"
+	// GrammarCoding is a list of known content and transfer codings.
+	GrammarCoding Grammar = "coding"
+	// GrammarInteger is 1 to 12 digits.
+	GrammarInteger Grammar = "integer"
+	// GrammarNumber is a decimal number of at most 16 bytes.
+	GrammarNumber Grammar = "number"
+	// GrammarRetryAfter is seconds, or an HTTP date, which becomes "date":
+	// the clock stays out.
+	GrammarRetryAfter Grammar = "retry_after"
+	// GrammarProduct is the first product of a user agent, name/version.
+	GrammarProduct Grammar = "product"
+	// GrammarVersion is "v2", "2024-10-21" or "2024-10-01-preview".
+	GrammarVersion Grammar = "version"
+	// GrammarBeta is a list of up to 8 feature names, such as
+	// "assistants=v2" or "prompt-caching-2024-07-31".
+	GrammarBeta Grammar = "beta"
+	// GrammarTiming is Server-Timing: metric names and durations.
+	GrammarTiming Grammar = "timing"
+	// GrammarFlag is one of a few words: true, false, sse, json, proto, media.
+	GrammarFlag Grammar = "flag"
+)
+
+// grammars maps each grammar to its reader, which returns what may be kept.
+func grammars() map[Grammar]func(string) (string, bool) {
+	return map[Grammar]func(string) (string, bool){
+		GrammarMedia: readMedia, GrammarMediaList: readMediaList, GrammarCoding: readCoding,
+		GrammarInteger: readInteger, GrammarNumber: readNumber, GrammarRetryAfter: readRetryAfter,
+		GrammarProduct: readProduct, GrammarVersion: readVersion, GrammarBeta: readBeta,
+		GrammarTiming: readTiming, GrammarFlag: readFlag,
+	}
+}
+
+func (g Grammar) known() bool { return grammars()[g] != nil }
+
+func grammarNames() string {
+	var names []string
+	for g := range maps.Keys(grammars()) {
+		names = append(names, string(g))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// maxListed bounds the items kept of a list.
+const maxListed = 8
+
+// mediaTypes are the top-level media types of the IANA registry, and "*".
+var mediaTypes = [...]string{
+	"application", "audio", "font", "image", "message", "model", "multipart", "text", "video", "*",
+}
+
+func readMedia(v string) (string, bool) {
+	kind, params, _ := strings.Cut(strings.ToLower(v), ";")
+	kind, ok := readMediaRange(kind)
+	if !ok {
+		return "", false
+	}
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
+		switch value = strings.Trim(value, `"`); {
+		case name != "charset":
+		case value == "utf-8", value == "us-ascii", value == "iso-8859-1":
+			return kind + "; charset=" + value, true
+		}
+	}
+	return kind, true
+}
+
+func readMediaList(v string) (string, bool) {
+	var kept []string
+	for item := range strings.SplitSeq(v, ",") {
+		kind, _, _ := strings.Cut(item, ";")
+		kind, ok := readMediaRange(strings.ToLower(kind))
+		if !ok || len(kept) == maxListed {
+			return "", false
+		}
+		kept = append(kept, kind)
+	}
+	return strings.Join(kept, ", "), true
+}
+
+func readMediaRange(s string) (string, bool) {
+	s = strings.TrimSpace(s)
+	top, sub, ok := strings.Cut(s, "/")
+	if !ok || !slices.Contains(mediaTypes[:], top) || len(sub) > 48 {
+		return "", false
+	}
+	if sub != "*" && (sub == "" || !madeOf(sub, ".+-") || digitCount(sub) > 4 || suspect(sub) != trusted) {
+		return "", false
+	}
+	return s, true
+}
+
+// codings are the codings of the IANA HTTP registry that servers use, and the
+// words of preference lists.
+var codings = [...]string{
+	"gzip", "x-gzip", "deflate", "compress", "br", "zstd", "identity", "chunked", "trailers", "*",
+}
+
+func readCoding(v string) (string, bool) {
+	var kept []string
+	for item := range strings.SplitSeq(strings.ToLower(v), ",") {
+		item = strings.TrimSpace(item)
+		if !slices.Contains(codings[:], item) || len(kept) == maxListed {
+			return "", false
+		}
+		kept = append(kept, item)
+	}
+	return strings.Join(kept, ", "), true
+}
+
+func readInteger(v string) (string, bool) { return v, len(v) <= 12 && digitsOnly(v) }
+
+func readNumber(v string) (string, bool) {
+	whole, fraction, dotted := strings.Cut(strings.TrimPrefix(v, "-"), ".")
+	ok := len(v) <= 16 && len(whole) <= 8 && digitsOnly(whole) && (!dotted || digitsOnly(fraction))
+	return v, ok
+}
+
+func readRetryAfter(v string) (string, bool) {
+	if _, err := time.Parse(time.RFC1123, v); err == nil {
+		return "date", true
+	}
+	return readNumber(v)
+}
+
+func readProduct(v string) (string, bool) {
+	product, _, _ := strings.Cut(v, " ")
+	name, version, _ := strings.Cut(product, "/")
+	if name == "" || len(product) > 48 || !madeOf(name, "-_.") || digitCount(name) > 4 || suspect(name) != trusted {
+		return "", false
+	}
+	if version == "" || !readableVersion(version) {
+		return name, true
+	}
+	return name + "/" + version, true
+}
+
+// readableVersion reports "1.99.1", "v20.20.2", "2.0.0-rc.1" and also words
+// such as Python in "OpenAI/Python".
+func readableVersion(s string) bool {
+	return len(s) <= 20 && madeOf(s, ".-+_") && suspect(s) == trusted && longestWord(s) <= 10
+}
+
+// longestWord is the length of the longest run of letters.
+func longestWord(s string) (longest int) {
+	n := 0
+	for i := range len(s) {
+		if !isLetter(s[i]) {
+			n = 0
+			continue
+		}
+		n++
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+func readVersion(v string) (string, bool) {
+	date, tail, tailed := strings.Cut(v, "-preview")
+	if tailed && tail != "" {
+		return "", false
+	}
+	if _, err := time.Parse(time.DateOnly, date); err == nil {
+		return v, true
+	}
+	return v, isVersionSegment(v)
+}
+
+// isVersionSegment reports v1, v2beta, v1beta3.
+func isVersionSegment(s string) bool {
+	rest, ok := strings.CutPrefix(s, "v")
+	digits := strings.TrimLeft(rest, "0123456789")
+	if !ok || len(digits) == len(rest) || len(rest)-len(digits) > 2 {
+		return false
+	}
+	switch stage := strings.TrimRight(digits, "0123456789"); stage {
+	case "alpha", "beta", "rc":
+		return len(digits)-len(stage) <= 2
+	default:
+		return digits == ""
+	}
+}
+
+func readBeta(v string) (string, bool) {
+	var kept []string
+	for item := range strings.SplitSeq(v, ",") {
+		item = strings.TrimSpace(item)
+		name, version, _ := strings.Cut(item, "=")
+		ok := name != "" && len(item) <= 48 && madeOf(name, "-_") && digitCount(name) <= maxDigits &&
+			suspect(name) == trusted && (version == "" || isVersionSegment(version))
+		if !ok || len(kept) == maxListed {
+			return "", false
+		}
+		kept = append(kept, item)
+	}
+	return strings.Join(kept, ", "), true
+}
+
+// readTiming keeps "name;dur=N" of each metric; descriptions are free text.
+func readTiming(v string) (string, bool) {
+	var kept []string
+	for metric := range strings.SplitSeq(v, ",") {
+		name, params, _ := strings.Cut(strings.TrimSpace(metric), ";")
+		if name = strings.TrimSpace(name); len(name) > 32 || !plainName(name) || len(kept) == maxListed {
+			return "", false
+		}
+		kept = append(kept, name+duration(params))
+	}
+	return strings.Join(kept, ", "), true
+}
+
+func duration(params string) string {
+	for param := range strings.SplitSeq(params, ";") {
+		value, ok := strings.CutPrefix(strings.TrimSpace(param), "dur=")
+		if !ok || len(value) > 16 {
+			continue
+		}
+		if ms, err := strconv.ParseFloat(value, 64); err == nil && ms >= 0 && ms < 1e9 {
+			return ";dur=" + strconv.FormatFloat(ms, 'f', -1, 64)
+		}
+	}
+	return ""
+}
+
+func readFlag(v string) (string, bool) {
+	switch v {
+	case "true", "false", "1", "0", "sse", "json", "proto", "media":
+		return v, true
+	}
+	return "", false
+}
