@@ -178,3 +178,6 @@ func fitStep(c Counts) Model {
 	}
 	return best
 }
+
+// HasCapacity reports whether the shape's λc is a capacity.
+func (s Shape) HasCapacity() bool { return s == ShapeShed || s == ShapeQueue }

@@ -1,0 +1,114 @@
+package analyzer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/lambdac/lambdac/trace"
+	"github.com/lambdac/lambdac/trace/tracedir"
+)
+
+// Options of an analysis; the zero value works.
+type Options struct {
+	// Objectives are judged for λ_SLO and goodput.
+	Objectives []Objective
+	// Seed of all resampling; 0 = 1.
+	Seed uint64
+	// Version of the tool, written to the result.
+	Version string
+}
+
+// ErrNoRun reports a directory that is a trace but not a run.
+var ErrNoRun = errors.New("not a run directory")
+
+// Analyze reads a run directory and returns what was found in it: equal
+// directories and options give equal results. It needs eight bytes of memory
+// per answered request.
+//
+// Errors match [ErrNoRun] where the directory has no levels; a row that cannot
+// be read is an error, a level that cannot be judged is not.
+func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
+	levels, err := readLevels(d)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := readRuns(d, levels, o.Objectives)
+	if err != nil {
+		return nil, fmt.Errorf("analyze %q: %w", d.Path(), err)
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	m := d.Manifest()
+	loads := groupLoads(runs, m.Run.Loop == "closed")
+	a := newAnalysis(m, o)
+	a.Warnings = append(a.Warnings, append(d.Warnings(), m.Warnings...)...)
+	a.Run.Runs = len(runs)
+	for _, l := range loads {
+		a.Levels = append(a.Levels, levelOf(l))
+	}
+	a.Validity = validityOf(m.Run.Validity, runs)
+	a.findTransition(loads, runs, m.Run.Loop == "closed")
+	a.findSLO(loads, o.Objectives)
+	a.findFirstToBreak(loads)
+	a.Headroom = headroomOf(m.Run.RecordedPeakPerS, a.LambdaC)
+	return a, nil
+}
+
+func readLevels(d *tracedir.Dir) ([]trace.Level, error) {
+	if d.Manifest().Run == nil {
+		return nil, fmt.Errorf("analyze %q: %w: it is a trace; replay it first, then analyze the run", d.Path(), ErrNoRun)
+	}
+	levels, err := d.Levels()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("analyze %q: %w", d.Path(), err)
+	}
+	if len(levels) == 0 {
+		return nil, fmt.Errorf("analyze %q: %w: no level was run to its end", d.Path(), ErrNoRun)
+	}
+	return levels, nil
+}
+
+// newAnalysis is an analysis of which nothing is known yet.
+func newAnalysis(m *trace.Manifest, o Options) *Analysis {
+	return &Analysis{
+		Schema: AnalysisSchema, Version: o.Version, Warnings: []string{},
+		Run: RunInfo{
+			TraceID: m.Run.TraceID, Target: m.Run.Target, Seed: m.Run.Seed, Loop: m.Run.Loop, Scaling: m.Run.Scaling,
+			WindowS: float64(m.Run.HoldNs) / 1e9, WarmupS: float64(m.Run.WarmupNs) / 1e9,
+		},
+		Levels: []Level{}, Objectives: []LambdaSLO{}, Inflections: notMeasured(), Families: []Family{}, Curve: []CurvePoint{},
+		Methods: Methods{Seed: o.Seed, Permutations: permutations, Bootstraps: bootstraps, Formulas: formulas()},
+	}
+}
+
+// notMeasured are the three inflection points before their detectors exist.
+func notMeasured() []Inflection {
+	ids := []string{"throughput_up_accuracy_down", "oom_below_cpu_60", "p99_jump_low_concurrency"}
+	var out []Inflection
+	for _, id := range ids {
+		out = append(out, Inflection{
+			ID: id, Verdict: Insufficient, Evidence: []string{}, Competing: []string{},
+			Missing: "this version does not measure it",
+		})
+	}
+	return out
+}
+
+// formulas name the method of each quantity.
+func formulas() map[string]string {
+	return map[string]string{
+		"error_rate":         "(errors + sheds) / offered; Wilson 1927",
+		"ttft_user_us":       "type-7 quantile over answered requests; equal-tail order-statistic interval",
+		"lambda_c.existence": "permutation of runs over loads of 2(l_onset - l_const), one-sided",
+		"lambda_c.onset":     "binomial profile likelihood of g(e) = a + b(x - xc)+, links log, cloglog, logit; hull of the three intervals; levels up to the first above 25 %",
+		"lambda_c.capacity":  "binomial profile likelihood of e0 + (1 - e0)(1 - c/x)+ and e0 + (1 - e0) M/M/1/K blocking, K real",
+		"lambda_c.family":    "quasi-AICc with the number of loads as n",
+		"lambda_c.goodness":  "parametric (beta-)binomial bootstrap of the deviance",
+		"lambda_c.interval":  "deviance cut phi F.95(1, nu)",
+		"lambda_slo":         "fixed-sequence Clopper-Pearson bracket on counts deflated by phi, 97.5 % one-sided",
+		"methods.dispersion": "Pearson within loads / nu with Fletcher's correction, else model residual",
+		"headroom":           "1 - peak / low end of lambda_c",
+	}
+}

@@ -1,0 +1,168 @@
+package analyzer
+
+import (
+	"fmt"
+
+	"github.com/lambdac/lambdac/trace"
+	"github.com/lambdac/lambdac/trace/tracedir"
+)
+
+// blocksPerRun is the number of equal blocks into which the window of a run is
+// cut, to see how much more its counts vary in time than coin tosses.
+const blocksPerRun = 8
+
+// run is what one level of the run directory showed: the unit of replication.
+type run struct {
+	level   trace.Level
+	tally   trace.Tally
+	faulted int64
+	// reasons say why the run is not judged; empty = it is.
+	reasons []string
+
+	// ttft are the times to first token of the answered requests, µs: eight
+	// bytes a request are the memory that an analysis needs.
+	ttft         []int64
+	met          int64
+	outputTokens int64
+	tokenRows    int64
+	// misses counts, per objective, the requests that missed it among those
+	// it is measured on.
+	misses []tally
+	blocks [blocksPerRun]classTally
+}
+
+// tally is k failures of n.
+type tally struct{ k, n int64 }
+
+// classTally counts what is fitted.
+type classTally struct{ n, errors, sheds int64 }
+
+func (r *run) counts() classTally {
+	return classTally{n: r.tally.Offered(), errors: r.tally.Errors, sheds: r.tally.Sheds}
+}
+
+// take counts one row of the run's window.
+func (r *run) take(w *row, objectives []Objective) {
+	if len(w.Faults) > 0 {
+		r.faulted++
+		return
+	}
+	result := w.result()
+	class := result.Class()
+	r.tally.Add(&result)
+	if class == trace.ClassExcluded {
+		return
+	}
+	r.block(w.StartUnixNs).add(class)
+	if w.OutputTokens != nil {
+		r.outputTokens += *w.OutputTokens
+		r.tokenRows++
+	}
+	if class == trace.ClassOK && w.TFirstTokenUs != nil {
+		r.ttft = append(r.ttft, *w.TFirstTokenUs)
+	}
+	if r.judge(w, class, objectives) && class == trace.ClassOK {
+		r.met++
+	}
+}
+
+func (r *run) block(startUnixNs int64) *classTally {
+	length := r.level.EndUnixNs - r.level.StartUnixNs
+	at := (startUnixNs - r.level.StartUnixNs) * blocksPerRun / max(1, length)
+	return &r.blocks[min(max(at, 0), blocksPerRun-1)]
+}
+
+func (t *classTally) add(class trace.Class) {
+	t.n++
+	switch class {
+	case trace.ClassError:
+		t.errors++
+	case trace.ClassShed:
+		t.sheds++
+	}
+}
+
+// judge counts the row for every objective and reports whether it met all that
+// bound a latency.
+func (r *run) judge(w *row, class trace.Class, objectives []Objective) bool {
+	met := true
+	for i, o := range objectives {
+		missed, measured := o.missed(w, class)
+		if !measured {
+			met = met && o.isRate()
+			continue
+		}
+		r.misses[i].n++
+		if missed {
+			r.misses[i].k++
+			met = met && o.isRate()
+		}
+	}
+	return met
+}
+
+// missed reports whether a request failed the objective's own test; measured
+// is false where the objective says nothing of it. Latency is judged over
+// answered requests: what failed is in the error rate.
+func (o Objective) missed(w *row, class trace.Class) (missed, measured bool) {
+	switch {
+	case o.Metric == "shed_rate":
+		return class == trace.ClassShed, true
+	case o.Metric == "error_rate":
+		return class != trace.ClassOK, true
+	case class != trace.ClassOK:
+		return false, false
+	}
+	d, ok := w.latency(o.Metric)
+	return d > o.Max, ok
+}
+
+// readRuns reads the rows of a run directory into one run per level. Rows
+// outside every window (warm-up, drain) are left out.
+func readRuns(d *tracedir.Dir, levels []trace.Level, objectives []Objective) ([]*run, error) {
+	runs := make([]*run, len(levels))
+	byIndex := make(map[int32]*run, len(levels))
+	for i, level := range levels {
+		runs[i] = &run{level: level, misses: make([]tally, len(objectives))}
+		if byIndex[level.Index] != nil {
+			return nil, fmt.Errorf("read levels: two levels have index %d", level.Index)
+		}
+		byIndex[level.Index] = runs[i]
+	}
+	for w, err := range tracedir.Rows[row](d) {
+		if err != nil {
+			return nil, fmt.Errorf("read requests: %w", err)
+		}
+		if w.Level == nil {
+			continue
+		}
+		if r := byIndex[*w.Level]; r != nil && r.level.InWindow(w.StartUnixNs) {
+			r.take(w, objectives)
+		}
+	}
+	for _, r := range runs {
+		r.reasons = r.invalid()
+	}
+	return runs, nil
+}
+
+// maxOwnShare is the share of a level that may be excluded because of the load
+// generator.
+const maxOwnShare = 0.01
+
+// invalid lists why the run says nothing of the service: what the replayer
+// found, and what the rows show.
+func (r *run) invalid() []string {
+	reasons := append([]string(nil), r.level.Invalid...)
+	total := r.tally.Total() + r.faulted
+	if total != r.level.Scheduled {
+		reasons = append(reasons, fmt.Sprintf("%d requests were scheduled and %d are in the files", r.level.Scheduled, total))
+	}
+	if r.tally.Offered() == 0 {
+		reasons = append(reasons, "no request that says anything of the service")
+	}
+	if own := r.tally.ExcludedByUs; float64(own) > maxOwnShare*float64(total) {
+		reasons = append(reasons, fmt.Sprintf("%d of %d requests were lost by the load generator", own, total))
+	}
+	return reasons
+}

@@ -1,0 +1,164 @@
+package analyzer
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/lambdac/lambdac/analyzer/stats"
+)
+
+const (
+	// alpha of the existence test.
+	alpha = 0.05
+	// permutations is B of the existence test, stopped early once the verdict
+	// is beyond doubt; bootstraps is B of the goodness of fit.
+	permutations     = 999
+	permutationsStop = 100
+	bootstraps       = 199
+	bootstrapsStop   = 10
+	// A transition is judged on at least minFailures failures at minLoads
+	// loads in minRuns runs.
+	minFailures = 5
+	minLoads    = 5
+	minRuns     = 6
+)
+
+// transition is what a sample says about where its error rate leaves the floor.
+type transition struct {
+	sample   sample
+	counts   stats.Counts
+	closed   bool
+	seed     uint64
+	c        LambdaC
+	families []ranked
+	// model and upTo draw the published curve; model is nil where none is.
+	model func(x float64) float64
+	upTo  float64
+	// dispersion is that of the published interval.
+	dispersion stats.Dispersion
+	from       string
+	truncated  int
+}
+
+// judgeTransition asks whether the failures of a sample rise with load, with
+// which shape, and from which load on.
+func judgeTransition(s sample, closed bool, seed uint64) *transition {
+	t := &transition{
+		sample: s, counts: s.pooled(), closed: closed, seed: seed,
+		c: LambdaC{Verdict: Insufficient, Confidence: confidence, NotSeparable: []string{}},
+	}
+	if t.c.Missing = t.missing(); t.c.Missing != "" {
+		return t
+	}
+	test, err := stats.Existence(s.x, s.runs, stats.Resampling{Seed: seed, Max: permutations, StopAfter: permutationsStop})
+	if err != nil {
+		t.c.Missing = err.Error()
+		return t
+	}
+	t.c.PValue = &test.P
+	if t.rate(0) > saturatedAbove {
+		t.belowFirst()
+		return t
+	}
+	if test.P >= alpha {
+		t.absent()
+		return t
+	}
+	t.c.Verdict = Found
+	t.rank()
+	t.publish()
+	return t
+}
+
+func (t *transition) rate(i int) float64 { return t.counts.K[i] / t.counts.N[i] }
+
+// missing says what the sample lacks to be judged, with the requests that it
+// takes; empty = nothing.
+func (t *transition) missing() string {
+	loads, runs, failed := len(t.sample.x), len(t.sample.runs), t.failures()
+	total := 0.0
+	for _, n := range t.counts.N {
+		total += n
+	}
+	perRun := total / float64(max(1, runs))
+	switch {
+	case loads < minLoads:
+		return fmt.Sprintf("%d loads can be judged, %d are needed: %d more, about %.0f requests",
+			loads, minLoads, minLoads-loads, math.Ceil(perRun*float64(minLoads-loads)))
+	case runs < minRuns:
+		return fmt.Sprintf("%d runs can be judged, %d are needed: %d more, about %.0f requests",
+			runs, minRuns, minRuns-runs, math.Ceil(perRun*float64(minRuns-runs)))
+	case failed == 0:
+		return fmt.Sprintf("no failure in %.0f requests, %d are needed: raise the load", total, minFailures)
+	case failed < minFailures:
+		return fmt.Sprintf("%.0f failures in %.0f requests, %d are needed: about %.0f more requests, or a higher load",
+			failed, total, minFailures, math.Ceil(total*(minFailures-failed)/failed))
+	}
+	return ""
+}
+
+func (t *transition) failures() float64 {
+	sum := 0.0
+	for _, k := range t.counts.K {
+		sum += k
+	}
+	return sum
+}
+
+// belowFirst: even the lowest load is above the cut.
+func (t *transition) belowFirst() {
+	t.c.Verdict = Found
+	t.c.High = new(t.sample.x[0])
+	t.c.NextPerS = new(t.sample.x[0] / 2)
+	t.c.Reason = fmt.Sprintf("λc is below the lowest load: %.1f %% fail at %s", 100*t.rate(0), formatNumber(t.sample.x[0]))
+	if t.closed {
+		return
+	}
+	t.rank()
+	best := t.families[0]
+	if !best.model.Shape.HasCapacity() {
+		return
+	}
+	fit := t.capacity(best)
+	t.families[0].interval = &fit
+	if fit.HighOpen || fit.LowOpen {
+		return
+	}
+	t.c.Reason += fmt.Sprintf("; extrapolated by the %s family, the capacity is %.4g (%.4g to %.4g)",
+		best.model.Shape, best.model.Lambda, fit.Low, fit.High)
+}
+
+// absent: the rate does not rise with load beyond chance. What could have been
+// found is part of the answer.
+func (t *transition) absent() {
+	t.c.Verdict = NotFound
+	t.c.Family = new(stats.ShapeConst.String())
+	t.c.Epsilon0 = new(t.failures() / t.trials())
+	last := t.sample.x[len(t.sample.x)-1]
+	t.c.NextPerS = new(1.5 * last)
+	t.c.Reason = fmt.Sprintf("the error rate does not rise with load up to %s", formatNumber(last))
+	ratio, ok := stats.DetectableRatio(t.sample.x, t.sample.runs, t.counted().Phi, t.seed)
+	if !ok {
+		t.c.Reason += "; too few failures to tell what rise would have been found"
+		return
+	}
+	t.c.DetectableRatio = &ratio
+	t.c.Reason += fmt.Sprintf("; a rise to %.3g times the base rate would have been found with 80 %% power", ratio)
+}
+
+func (t *transition) trials() float64 {
+	sum := 0.0
+	for _, n := range t.counts.N {
+		sum += n
+	}
+	return sum
+}
+
+// counted is the dispersion that needs no model: between runs of one load, or
+// else between the blocks of a run.
+func (t *transition) counted() stats.Dispersion {
+	if d := t.sample.within(); d.DF >= 1 {
+		return d
+	}
+	return t.sample.inTime()
+}

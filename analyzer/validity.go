@@ -1,0 +1,34 @@
+package analyzer
+
+import (
+	"fmt"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// validityOf joins the replayer's verdict with what the rows show. A run with
+// levels that cannot be judged is still valid if others can; its verdict is
+// invalid where the replayer said so or no level is left.
+func validityOf(v trace.Validity, runs []*run) Validity {
+	out := Validity{Verdict: trace.Valid, Reasons: append([]string{}, v.Reasons...)}
+	if v.Verdict != trace.Valid {
+		out.Verdict = trace.Invalid
+		if len(v.Reasons) == 0 {
+			out.Reasons = append(out.Reasons, "the replay did not reach its own verdict: it was cut short")
+		}
+	}
+	judged := 0
+	for _, r := range runs {
+		if len(r.reasons) == 0 {
+			judged++
+		}
+		for _, reason := range r.reasons {
+			out.Reasons = append(out.Reasons, fmt.Sprintf("level %d (%s/s): %s", r.level.Index, formatNumber(r.level.OfferedPerS), reason))
+		}
+	}
+	if judged == 0 {
+		out.Verdict = trace.Invalid
+		out.Reasons = append(out.Reasons, "no level can be judged")
+	}
+	return out
+}
