@@ -1,0 +1,265 @@
+package recorder
+
+import (
+	"bytes"
+	"slices"
+)
+
+// conn reads the two streams of one connection as HTTP/1 and pairs what it
+// finds: answers come in the order of the requests (RFC 9112, section 9.3.2).
+type conn struct {
+	rec  *recording
+	info *ConnInfo
+	req  parser
+	resp parser
+
+	// queue holds the exchanges whose answer has not ended, oldest first.
+	queue []*exchange
+	// asking is the exchange whose request is under way, answering the one
+	// whose answer is; nil where a message belongs to none.
+	asking, answering *exchange
+	// limbo holds exchanges whose answer ended after the client's FIN: what
+	// the client does next tells whether it was still there.
+	limbo []*exchange
+	// tail is the answer under way when the connection was joined.
+	tail *tail
+
+	blind     string // why nothing is read; "" = HTTP
+	exchanges int    // begun
+	messages  [2]int // start lines seen
+	started   [2]bool
+	interim   bool // the answer under way may be preceded by interim ones
+	// lostReq: requests may have been lost since the last pairing; lostResp
+	// likewise. pipelined: the client is known to send several at once.
+	lostReq, lostResp, pipelined bool
+	clock                        [2]int64
+	delivery                     uint64
+	over                         ending
+	unread                       int64 // bytes that belong to no message
+	held                         []heldCall
+	heldBytes                    int
+}
+
+// tail is an answer whose beginning was not seen.
+type tail struct {
+	e *exchange
+	// http: something proves that this is HTTP.
+	http bool
+}
+
+func newConn(rec *recording, info *ConnInfo) *conn {
+	c := &conn{rec: rec, info: info}
+	c.req = parser{out: (*asks)(c)}
+	c.resp = parser{answer: true, out: (*answers)(c)}
+	if !info.SawSYN {
+		c.req.state, c.resp.state = inResync, inResync
+	}
+	return c
+}
+
+func (c *conn) parser(d Dir) *parser {
+	if d == ToServer {
+		return &c.req
+	}
+	return &c.resp
+}
+
+// advance returns the time at which bytes could be read: those behind a packet
+// that came late wait for it.
+func (c *conn) advance(d Dir, t int64) int64 {
+	if t <= c.clock[d] {
+		return c.clock[d]
+	}
+	c.delivery++
+	c.clock[d] = t
+	return t
+}
+
+func (c *conn) data(d Dir, b []byte, t int64) {
+	if len(b) == 0 {
+		return
+	}
+	late := t < c.clock[d]
+	t = c.advance(d, t)
+	if !late && t == c.clock[d] {
+		c.delivery++ // another packet of the same time
+	}
+	if !c.started[d] {
+		c.started[d] = true
+		c.sniff(d, b)
+	}
+	if c.blind != "" {
+		c.rec.acct.blind(c.blind, int64(len(b)))
+		return
+	}
+	c.parser(d).feed(b, t)
+}
+
+const preface = "PRI * HTTP/2.0\r\n"
+
+// sniff looks at the first bytes of a direction for what is certainly not
+// HTTP/1: a TLS record (RFC 8446, section 5.1), the preface of HTTP/2 (RFC
+// 9113, section 3.4).
+func (c *conn) sniff(d Dir, b []byte) {
+	if c.messages != [2]int{} {
+		return
+	}
+	switch {
+	case len(b) >= 3 && b[0] >= 0x14 && b[0] <= 0x17 && b[1] == 3 && b[2] <= 4:
+		c.turnBlind("tls")
+	case d == ToServer && len(b) >= 3 && bytes.HasPrefix([]byte(preface), b[:min(len(b), len(preface))]):
+		c.turnBlind("http2")
+	}
+}
+
+func (c *conn) turnBlind(reason string) {
+	c.blind = reason
+	c.tail = nil
+}
+
+func (c *conn) gap(d Dir, n int64, reason string, t int64) {
+	if c.blind != "" {
+		return
+	}
+	if e := c.current(d); e != nil {
+		e.gaps++
+		e.capLost = e.capLost || reason == lostCap
+	}
+	c.parser(d).gap(n, c.advance(d, t))
+}
+
+// current is the exchange to which lost bytes belong.
+func (c *conn) current(d Dir) *exchange {
+	if d == ToServer {
+		return c.asking
+	}
+	if c.answering != nil {
+		return c.answering
+	}
+	for _, e := range c.queue {
+		if !e.respDone {
+			return e
+		}
+	}
+	return nil
+}
+
+func (c *conn) fin(d Dir, t int64) {
+	c.ended(d, false, t)
+	c.parser(d).streamEnd(c.clock[d])
+	if d == ToClient {
+		c.finishAll()
+	}
+}
+
+func (c *conn) rst(d Dir, t int64) {
+	c.ended(d, true, t)
+	c.over.reset = c.over.reset || d == ToServer
+	c.finishAll()
+}
+
+// ended notes who ended the connection first, by the packets' times.
+func (c *conn) ended(d Dir, rst bool, t int64) {
+	if !c.over.known || t < c.over.at {
+		c.over.known, c.over.by, c.over.rst, c.over.at = true, d, rst, t
+	}
+}
+
+func (c *conn) closed() {
+	c.finishAll()
+	if c.messages == [2]int{} && c.blind == "" && c.unread > 0 && (c.tail == nil || !c.tail.http) {
+		c.rec.acct.blind("unknown_protocol", c.unread)
+	}
+	c.endTail()
+}
+
+// finishAll closes what is open. After the client's FIN alone nothing is
+// decided: an answer may still come to a client that only closed its sending
+// half.
+func (c *conn) finishAll() {
+	for _, e := range c.limbo {
+		e.finish(c.over)
+	}
+	for _, e := range c.queue {
+		e.finish(c.over)
+	}
+	if c.asking != nil {
+		c.asking.finish(c.over)
+	}
+	c.limbo, c.queue = c.limbo[:0], c.queue[:0]
+	c.asking, c.answering = nil, nil
+}
+
+// match finds the request that an answer whose first byte came at t belongs
+// to; nil if there is none.
+func (c *conn) match(t int64) *exchange {
+	for len(c.queue) > 0 && c.queue[0].respDone {
+		c.queue = slices.Delete(c.queue, 0, 1)
+	}
+	lost, at := c.lostResp, 0
+	if c.lostReq {
+		for at < len(c.queue) && c.queue[at].start <= t {
+			at++
+		}
+		if at == 0 {
+			return nil // it answers a request that was lost
+		}
+		at = 0
+	}
+	switch {
+	case len(c.queue) == 0:
+		return nil
+	case lost && !c.pipelined:
+		at = c.latest(t)
+	case len(c.queue) > 1 && c.queue[1].start <= t:
+		c.pipelined = true
+	}
+	for _, e := range c.queue[:at] { // their answers were in the hole
+		e.finish(c.over)
+	}
+	c.queue = slices.Delete(c.queue, 0, at)
+	c.lostReq, c.lostResp = false, false
+	return c.queue[0]
+}
+
+// latest is the place in the queue of the last request before t.
+func (c *conn) latest(t int64) int {
+	at := 0
+	for i, e := range c.queue {
+		if e.start <= t {
+			at = i
+		}
+	}
+	return at
+}
+
+// broken: a direction is not HTTP/1, or not any more.
+func (c *conn) broken(d Dir, reason string, e *exchange) {
+	if e == nil && c.messages == [2]int{} && reason == faultStart {
+		c.turnBlind("unknown_protocol")
+		return
+	}
+	c.rec.acct.fault(reason)
+	if e != nil {
+		e.fault = reason
+	}
+}
+
+// drop counts bytes that belong to no message.
+func (c *conn) drop(b []byte, opaque bool) {
+	switch {
+	case c.blind != "":
+		c.rec.acct.blind(c.blind, int64(len(b)))
+	case opaque:
+		c.rec.acct.blind("opaque", int64(len(b)))
+	default:
+		c.unread += int64(len(b))
+	}
+}
+
+// leave takes a finished exchange out of the queue.
+func (c *conn) leave(e *exchange) {
+	if i := slices.Index(c.queue, e); i >= 0 {
+		c.queue = slices.Delete(c.queue, i, i+1)
+	}
+}

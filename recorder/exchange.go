@@ -1,0 +1,234 @@
+package recorder
+
+import (
+	"strings"
+
+	"github.com/lambdac/lambdac/internal/llmwire"
+	"github.com/lambdac/lambdac/trace"
+)
+
+// exchange is one exchange under way.
+type exchange struct {
+	rec *recording
+	c   *conn
+	x   *trace.Exchange
+	r   *trace.Record
+
+	start int64 // first request byte, Unix ns; late join: first byte seen
+	// Unix ns, 0 = not seen. reqLast and respLast are the last bytes so far.
+	reqLast, reqEnd, headEnd, respLast int64
+
+	kind   trace.APIKind
+	req    body
+	resp   body
+	answer *answer           // a stream
+	wire   *llmwire.Answer   // that of answer, or of a JSON body
+	now    int64             // time of the packet being read
+	takeRq func([]byte) bool // e.takeRequest, made once
+	takeRs func([]byte) bool
+
+	status  int
+	minor   int
+	reqDone bool
+	// respDone: the answer is complete by its framing.
+	respDone, lateJoin bool
+	// refused: the body was announced and left out because of the answer.
+	refused bool
+	// first: no exchange came before on this connection.
+	first   bool
+	gaps    int64
+	lostReq int64
+	capLost bool   // a hole was made by the reassembler's limit
+	fault   string // why a message could not be followed
+	done    bool
+}
+
+// header takes the head of the request.
+func (e *exchange) header(h *head, cut bool, t int64) {
+	e.x.Method, e.x.Target, e.x.ReqHeader = h.method, h.target, h.fields
+	e.reqLast, e.minor = t, h.minor
+	e.req.open(&h.frame)
+	e.rec.flag(h)
+	if cut {
+		e.c.asking = nil
+	}
+}
+
+func (e *exchange) takeRequest(p []byte) bool {
+	p = e.req.admit(p, e.rec.cfg.bodyCap())
+	e.keep(&e.req, p)
+	return !e.req.capped
+}
+
+// keep holds a part of a body, within the cap and within what all bodies
+// together may take. No memory is reserved for what is only announced.
+func (e *exchange) keep(b *body, p []byte) {
+	room := min(e.rec.cfg.bodyCap()-int64(len(b.data)), e.rec.room())
+	n := max(0, min(int64(len(p)), room))
+	b.cut += int64(len(p)) - n
+	if n == 0 {
+		return
+	}
+	before := cap(b.data)
+	b.data = append(b.data, p[:n]...)
+	e.rec.held += int64(cap(b.data) - before)
+}
+
+// endRequest reads the request once its last byte is there.
+func (e *exchange) endRequest(t int64) {
+	e.reqDone, e.reqEnd = true, t
+	e.recognize()
+}
+
+// recognize decides the API family, by what is there of the request.
+func (e *exchange) recognize() {
+	if e.kind == "" || e.kind == trace.KindOther && e.answer == nil {
+		path, _, _ := strings.Cut(e.x.Target, "?")
+		e.kind = llmwire.Recognize(e.x.Method, path, e.req.data)
+	}
+}
+
+// answerHead takes the head of the final answer.
+func (e *exchange) answerHead(h *head, t int64) {
+	e.status, e.minor, e.x.RespHeader = h.status, h.minor, h.fields
+	e.headEnd, e.respLast = t, t
+	e.resp.open(&h.frame)
+	e.rec.flag(h)
+	if e.kind == "" {
+		e.recognize()
+	}
+	framing := llmwire.AnswerFraming(e.kind, fieldValue(h.fields, "content-type"))
+	if framing == llmwire.FramingSSE || framing == llmwire.FramingLines {
+		e.answer = newAnswer(e.kind, framing, e.start, int(e.rec.cfg.bodyCap()))
+		e.wire = e.answer.wire
+	}
+}
+
+func (e *exchange) takeAnswer(p []byte) bool {
+	p = e.resp.admit(p, e.rec.cfg.bodyCap())
+	if e.answer != nil {
+		e.answer.feed(p, e.now, e.c.delivery)
+	}
+	if e.answer == nil || e.kind == trace.KindOther && e.rec.cfg.KeepText {
+		e.keep(&e.resp, p)
+	}
+	return !e.resp.capped
+}
+
+// answerHole: n bytes of the answer are lost.
+func (e *exchange) answerHole(n int64) {
+	e.resp.hole(n)
+	if e.status != 0 && e.answer != nil {
+		e.answer.hole()
+	}
+}
+
+// finish closes the exchange and hands it to the sink.
+func (e *exchange) finish(end ending) {
+	if e.done {
+		return
+	}
+	e.done = true
+	if e.answer != nil {
+		e.answer.close()
+	}
+	e.req.close()
+	e.resp.close()
+	e.readRequest()
+	e.readAnswer()
+	e.fillTimes()
+	e.fillSizes()
+	e.r.SetOutcome(e.outcome(end))
+	e.fillBodies()
+	e.rec.take(e)
+}
+
+func (e *exchange) readRequest() {
+	e.recognize()
+	e.r.APIKind = e.kind
+	if e.kind == trace.KindOther || len(e.req.data) == 0 {
+		return
+	}
+	path, _, _ := strings.Cut(e.x.Target, "?")
+	if err := llmwire.ParseRequest(e.kind, path, e.req.data, e.r, &e.x.Said); err != nil {
+		e.rec.acct.fault("request_body")
+	}
+}
+
+func (e *exchange) readAnswer() {
+	e.r.TokenSource = trace.TokensNone
+	if e.answer == nil && e.kind != trace.KindOther && len(e.resp.data) > 0 {
+		e.wire = llmwire.NewAnswer(e.kind)
+		// A body that is not the JSON it should be leaves its numbers unknown.
+		if err := e.wire.Body(e.resp.data); err != nil && e.resp.lost == 0 && e.respDone {
+			e.rec.acct.fault("answer_body")
+		}
+	}
+	if e.wire != nil {
+		e.wire.Fill(e.r, e.x)
+	}
+}
+
+func (e *exchange) fillTimes() {
+	r := e.r
+	if !e.lateJoin {
+		r.TSentUs = new(int64(0))
+		if e.reqDone {
+			r.TReqEndUs = e.offset(e.reqEnd)
+		}
+	}
+	r.TRespHeadersUs = e.offset(e.headEnd)
+	r.TEndUs = e.offset(e.respLast)
+	if e.answer != nil {
+		e.answer.fill(r)
+		e.rec.acct.late += e.answer.late
+	}
+	if us := e.c.info.ConnectNs; us != nil && e.first {
+		r.TConnUs = new(*us / 1000)
+	}
+	switch {
+	case !e.first:
+		r.ConnReused = new(true)
+	case e.c.info.SawSYN:
+		r.ConnReused = new(false)
+	}
+}
+
+// offset is a moment in µs since start; nil where it was not seen.
+func (e *exchange) offset(t int64) *int64 {
+	if t == 0 {
+		return nil
+	}
+	return new(max(0, (t-e.start)/1000))
+}
+
+func (e *exchange) fillSizes() {
+	r := e.r
+	r.ReqWireBytes, r.ReqBodyBytes = e.req.wire, e.req.decoded
+	r.RespWireBytes, r.RespBodyBytes = e.resp.wire, e.resp.decoded
+	r.LostBytesReq, r.LostBytesResp, r.ReassemblyGaps = e.lostReq, e.resp.lost, e.gaps
+	r.ReqComplete = (e.reqDone || e.refused) && e.lostReq == 0 && e.fault == "" && !e.lateJoin
+	r.RespComplete = e.respDone && e.resp.lost == 0 && !e.lateJoin
+	if e.resp.coding != "" {
+		r.ContentEncoding = &e.resp.coding
+	}
+	if e.status != 0 {
+		r.StatusCode = new(int32(e.status))
+	}
+	r.HTTPVersion = "1.0"
+	if e.minor > 0 {
+		r.HTTPVersion = "1.1"
+	}
+}
+
+// fillBodies hands the bodies over. The text of an answer that was read is
+// kept only where someone asked for it.
+func (e *exchange) fillBodies() {
+	e.x.ReqBody, e.x.ReqBodyCut = e.req.data, e.req.cut
+	e.x.RespBodyCut = e.resp.cut
+	if e.rec.cfg.KeepText {
+		e.x.RespBody = e.resp.data
+	} else {
+		e.x.Answer = nil
+	}
+}

@@ -1,0 +1,100 @@
+package recorder
+
+import "github.com/lambdac/lambdac/trace"
+
+// ending is how a connection stood when an exchange on it was closed.
+type ending struct {
+	// known: one side has ended the connection; by is the side that did so
+	// first, rst with a reset.
+	known bool
+	by    Dir
+	rst   bool
+	at    int64
+	// reset: the client answered with a reset, so it had gone for good when
+	// its FIN came, and did not only close its sending half.
+	reset bool
+}
+
+// outcome is the one word for how the exchange ended (trace.md §7). The order
+// matters: a status that was seen is believed before anything is said about
+// the capture, a hole before anything is said about the service.
+func (e *exchange) outcome(end ending) (trace.Outcome, trace.OutcomeDetail) {
+	switch {
+	case e.lateJoin:
+		return trace.OutcomeCutByCapture, trace.DetailLateJoin
+	case e.status == 0 && e.resp.lost > 0:
+		return trace.OutcomeUnknown, ""
+	case e.status >= 400:
+		return trace.OutcomeHTTPError, ""
+	case e.errorSeen():
+		return trace.OutcomeErrorInStream, ""
+	case e.capLost, e.resp.capped && e.answer != nil && !e.answer.wire.Ended():
+		return trace.OutcomeCutByCapture, trace.DetailCap
+	case e.gaps > 0:
+		return trace.OutcomeCutByCapture, trace.DetailGap
+	case e.fault != "":
+		return trace.OutcomeCutByCapture, ""
+	case e.gone(end):
+		return trace.OutcomeClientAbort, trace.DetailRecorded
+	case e.ended():
+		return e.full(), ""
+	case e.respDone && e.stream():
+		return trace.OutcomeServerAbort, trace.DetailFIN
+	case e.respDone:
+		return trace.OutcomeOK, ""
+	}
+	return cutOff(end)
+}
+
+// cutOff is the outcome of an answer that is not complete.
+func cutOff(end ending) (trace.Outcome, trace.OutcomeDetail) {
+	switch {
+	case !end.known:
+		return trace.OutcomeCutByCapture, trace.DetailRecorderStop
+	case end.by == ToServer:
+		return trace.OutcomeClientAbort, trace.DetailRecorded
+	case end.rst:
+		return trace.OutcomeServerAbort, trace.DetailRST
+	default:
+		return trace.OutcomeServerAbort, trace.DetailFIN
+	}
+}
+
+// gone reports whether the client had left before the answer was complete,
+// though the answer was sent to its end.
+func (e *exchange) gone(end ending) bool {
+	return end.reset && e.after(end)
+}
+
+// after reports whether the answer became complete only after the client had
+// ended its side.
+func (e *exchange) after(end ending) bool {
+	if !end.known || end.by != ToServer {
+		return false
+	}
+	if e.ended() {
+		return e.answer.endedAt > end.at
+	}
+	return e.respLast > end.at
+}
+
+// stream reports whether the answer is a stream whose end mark is known.
+func (e *exchange) stream() bool {
+	return e.answer != nil && e.kind != trace.KindOther && !e.resp.undecoded()
+}
+
+// ended reports whether a stream has said that it is complete.
+func (e *exchange) ended() bool { return e.stream() && e.answer.wire.Ended() }
+
+// full tells an answer from an empty one. Tokens that the service counted are
+// output, even where no text came of them.
+func (e *exchange) full() trace.Outcome {
+	if e.answer.wire.Generated() || e.r.OutputTokens != nil && *e.r.OutputTokens > 0 {
+		return trace.OutcomeOK
+	}
+	return trace.OutcomeEmptyStream
+}
+
+func (e *exchange) errorSeen() bool {
+	return e.wire != nil && e.wire.ErrorSeen()
+}
