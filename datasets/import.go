@@ -172,7 +172,7 @@ type survey struct {
 	sha256      string
 	first, last int64
 	disordered  int64
-	grid        int64
+	grid        grid
 }
 
 func surveyFile(ctx context.Context, cfg Config, f format, unit time.Duration) (*survey, error) {
@@ -204,7 +204,7 @@ func (s *survey) add(start int64) {
 	if start < s.last {
 		s.disordered++
 	}
-	s.grid = gcd(s.grid, start-s.first)
+	s.grid.add(start - s.last)
 	s.first, s.last = min(s.first, start), max(s.last, start)
 	s.report.Rows++
 }
@@ -212,7 +212,10 @@ func (s *survey) add(start int64) {
 func (s *survey) finish(f format) {
 	r := &s.report
 	r.SpanNs = s.last - s.first
-	r.ArrivalResolutionNs = s.resolution(f)
+	r.ArrivalResolutionNs = int64(f.resolution)
+	if f.resolution == 0 {
+		r.ArrivalResolutionNs = s.grid.width()
+	}
 	if r.SpanNs > 0 {
 		r.RatePerS = new(float64(r.Rows-1) / (float64(r.SpanNs) / 1e9))
 		if *r.RatePerS > suspectPerS && f.unit != "" {
@@ -229,20 +232,6 @@ func (s *survey) finish(f format) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d rows were refused", r.Refused))
 	}
 	r.Warnings = append(r.Warnings, f.assumed)
-}
-
-// minGrid is the number of rows from which a common divisor of all arrivals
-// is taken for the grid they lie on, not for chance.
-const minGrid = 50
-
-func (s *survey) resolution(f format) int64 {
-	if f.resolution > 0 {
-		return int64(f.resolution)
-	}
-	if s.report.Rows < minGrid {
-		return max(min(s.grid, int64(time.Millisecond)), 1)
-	}
-	return max(s.grid, 1)
 }
 
 func write(ctx context.Context, cfg Config, f format, unit time.Duration, s *survey) error {
@@ -304,14 +293,4 @@ func scanFile(ctx context.Context, path string, sum io.Writer, f format, unit ti
 		return fmt.Errorf("import %q as %s: %w", path, f.name, err)
 	}
 	return nil
-}
-
-func gcd(a, b int64) int64 {
-	if b < 0 {
-		b = -b
-	}
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }

@@ -48,7 +48,7 @@ var only = map[string][]string{
 	"gonum.org/v1/plot":                  {"analyzer/report"},
 	"github.com/pkoukk/tiktoken-go":      {"internal/tokens"},
 	"github.com/go-json-experiment/json": {"internal/llmwire"},
-	"github.com/klauspost/compress":      {"recorder"},
+	"github.com/klauspost/compress":      {"recorder", "internal/leaktest"},
 	"github.com/andybalholm/brotli":      {"recorder"},
 	"github.com/spf13/cobra":             {"cmd/lambdac"},
 	"github.com/rogpeppe/go-internal":    {},

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lambdac/lambdac/replayer"
+	"github.com/lambdac/lambdac/trace"
+	"github.com/lambdac/lambdac/trace/tracedir"
+)
+
+// headerPrefix starts the environment variables that hold header fields for
+// the target: secrets are never flags, where other users could read them.
+const headerPrefix = "LAMBDAC_TARGET_HEADER_"
+
+// replayFlags are the flags of replay that are no field of its configuration.
+type replayFlags struct {
+	cfg     replayer.Config
+	rate    float64
+	levels  []float64
+	scales  []float64
+	scaling string
+	onCap   string
+	cache   string
+	out     string
+	force   bool
+}
+
+func newReplay() *cobra.Command {
+	var o replayFlags
+	c := &cobra.Command{
+		Use:   "replay TRACE --target URL (--rate R | --levels R,R,… | --scale K,K,…) --hold D -o RUN",
+		Short: "Send a trace at scaled load",
+		Long: `Replay a recorded or imported trace against a target, open loop: requests go
+out when they are due, however slow the answers are. Each load is held for
+--warmup plus --hold; levels run in random order, and the lowest load is run
+again at the end to see drift. Prompts are regenerated from the trace's shape:
+same token totals, same shared prefixes, no original word.
+
+Credentials of the target come from the environment: LAMBDAC_TARGET_HEADER_
+and the header's name, such as LAMBDAC_TARGET_HEADER_AUTHORIZATION.`,
+		Example: `  lambdac replay traces/tuesday --target http://staging:8000 --levels 5,10,20,30,40,50 --hold 60s --warmup 10s -o runs/tuesday
+  lambdac replay traces/tuesday --target http://staging:8000 --scale 0.5,1,1.5,2,3 --hold 2m --replicates 3 -o runs/tuesday`,
+		Args: oneArg("TRACE"),
+		RunE: func(c *cobra.Command, args []string) error { return replay(c, args[0], &o) },
+	}
+	o.register(c)
+	return c
+}
+
+func (o *replayFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.cfg.Target, "target", "", "base URL of the service, such as http://staging:8000")
+	f.Float64Var(&o.rate, "rate", 0, "one load, requests per second")
+	f.Float64SliceVar(&o.levels, "levels", nil, "loads, requests per second")
+	f.Float64SliceVar(&o.scales, "scale", nil, "loads as multiples of the recorded rate")
+	f.StringVar(&o.scaling, "scaling", "", "superpose (default), thin, compress or resample; one per run")
+	f.DurationVar(&o.cfg.Hold, "hold", 0, "measured time of each level")
+	f.DurationVar(&o.cfg.Warmup, "warmup", 0, "time of the same load before it, not measured")
+	f.DurationVar(&o.cfg.Drain, "drain", 0, "how long answers may take after a level (default 30s)")
+	f.IntVar(&o.cfg.Replicates, "replicates", 1, "how often each load is held")
+	f.Uint64Var(&o.cfg.Seed, "seed", 1, "seed of order, phases, thinning and prompts")
+	f.StringVar(&o.cfg.Model, "model", "", "model to ask for instead of the recorded one")
+	f.IntVar(&o.cfg.MaxInFlight, "max-in-flight", 0, "the client's own limit of open requests (default 4096)")
+	f.StringVar(&o.onCap, "on-cap", "", "at that limit: drop (default) or queue")
+	f.StringVar(&o.cache, "cache", "", "prompts across levels: as_trace (default), cold or primed")
+	f.DurationVar(&o.cfg.Timeouts.FirstToken, "timeout-first-token", 0, "deadline for the first token")
+	f.DurationVar(&o.cfg.Timeouts.Idle, "timeout-idle", 0, "deadline between events")
+	f.DurationVar(&o.cfg.Timeouts.Total, "timeout-total", 0, "deadline for a whole exchange")
+	f.Int64Var(&o.cfg.MaxTokens, "max-tokens", 0, "stop before prompts and answers exceed this many tokens")
+	f.Float64Var(&o.cfg.MaxPerS, "max-rate", 0, "refuse loads above this")
+	f.BoolVar(&o.cfg.IgnoreEOS, "ignore-eos", false, "ask the service to generate up to the recorded length")
+	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
+	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
+	f.BoolVar(&o.force, "force", false, "replace an existing run directory")
+}
+
+// config checks the flags and completes the replay's configuration.
+func (o *replayFlags) config() (replayer.Config, error) {
+	const see = "see lambdac replay --help"
+	if o.out == "" || o.cfg.Target == "" {
+		return o.cfg, usage(see, "--target and -o are needed")
+	}
+	given := 0
+	for _, set := range []bool{o.rate != 0, len(o.levels) > 0, len(o.scales) > 0} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		return o.cfg, usage(see, "give exactly one of --rate, --levels and --scale")
+	}
+	cfg := o.cfg
+	if o.rate != 0 {
+		cfg.Loads = []replayer.Load{{PerS: o.rate}}
+	}
+	for _, r := range o.levels {
+		cfg.Loads = append(cfg.Loads, replayer.Load{PerS: r})
+	}
+	for _, k := range o.scales {
+		cfg.Loads = append(cfg.Loads, replayer.Load{Scale: k})
+	}
+	cfg.Scaling, cfg.CapPolicy, cfg.Cache = replayer.Scaling(o.scaling), replayer.CapPolicy(o.onCap), replayer.Cache(o.cache)
+	cfg.Headers, cfg.Version = targetHeaders(os.Environ()), version
+	return cfg, nil
+}
+
+// targetHeaders reads the header fields for the target from an environment.
+func targetHeaders(environ []string) http.Header {
+	h := make(http.Header)
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		name, isHeader := strings.CutPrefix(name, headerPrefix)
+		if ok && isHeader && name != "" {
+			h.Set(strings.ReplaceAll(name, "_", "-"), value)
+		}
+	}
+	return h
+}
+
+func replay(c *cobra.Command, path string, o *replayFlags) error {
+	cfg, err := o.config()
+	if err != nil {
+		return err
+	}
+	u := newUI(c)
+	cfg.Progress = func(p replayer.Progress) { u.progress("%s", p) }
+	result, err := replayTrace(c.Context(), cfg, path, o.out, o.force)
+	if err != nil {
+		return err
+	}
+	for _, warning := range result.Warnings {
+		u.warn("%s", warning)
+	}
+	if err := printRun(c, o.out, result); err != nil {
+		return err
+	}
+	u.say("next: lambdac analyze %s", o.out)
+	if result.Run.Validity.Verdict != trace.Valid {
+		return &exitError{code: exitInvalid}
+	}
+	return nil
+}
+
+// replayTrace replays the trace at path into a new run directory.
+func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, force bool) (*replayer.Result, error) {
+	dir, err := tracedir.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open trace: %w", err)
+	}
+	records, err := readRecords(dir)
+	if err != nil {
+		return nil, err
+	}
+	from := replayer.Trace{Manifest: dir.Manifest(), Records: records}
+	if err := replayer.Preflight(ctx, cfg, dir.Manifest()); err != nil {
+		return nil, replayError(err)
+	}
+	m := newManifest(trace.OriginReplay, dir.Manifest().Seal)
+	m.TimeBase = trace.TimeUnix
+	w, err := tracedir.Create(out, m, tracedir.Options{Force: force, Live: true})
+	if err != nil {
+		return nil, fmt.Errorf("create run: %w", err)
+	}
+	result, err := replayer.Run(ctx, cfg, from, w)
+	if err == nil {
+		err = w.SetManifest(func(m *trace.Manifest) { m.Clean = true })
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		return result, replayError(err)
+	}
+	return result, nil
+}
+
+// readRecords reads a trace without its chunks, sorted by start.
+func readRecords(dir *tracedir.Dir) ([]*trace.Record, error) {
+	var records []*trace.Record
+	for r, err := range tracedir.Rows[replayRow](dir) {
+		if err != nil {
+			return nil, fmt.Errorf("read trace: %w", err)
+		}
+		records = append(records, r.record())
+	}
+	slices.SortStableFunc(records, func(a, b *trace.Record) int { return int(min(max(a.StartUnixNs-b.StartUnixNs, -1), 1)) })
+	if len(records) == 0 {
+		return nil, &exitError{exitInvalid, errors.New("trace has no exchange"), "record again; see lambdac show for what was lost"}
+	}
+	return records, nil
+}
+
+// replayRow is what a replay needs of a record: everything but the chunks.
+type replayRow struct {
+	trace.Identity
+	trace.Arrival
+	trace.Request
+	trace.Usage
+	trace.Prefix
+	trace.Result
+	trace.Timing
+	trace.Provenance
+	trace.Capture
+}
+
+func (r *replayRow) record() *trace.Record {
+	return &trace.Record{
+		Identity: r.Identity, Arrival: r.Arrival, Request: r.Request, Usage: r.Usage, Prefix: r.Prefix,
+		Result: r.Result, Timing: r.Timing, Provenance: r.Provenance, Capture: r.Capture,
+	}
+}
+
+// replayError gives the replayer's errors their exit codes.
+func replayError(err error) error {
+	switch {
+	case errors.Is(err, replayer.ErrOutput):
+		return &exitError{exitInvalid, err, "free space or choose another -o; rows written before are complete and readable"}
+	case errors.Is(err, replayer.ErrStopped):
+		return &exitError{exitStopped, err, "what was measured until then is in the run directory"}
+	case errors.Is(err, replayer.ErrInput):
+		return &exitError{code: exitUsage, err: err}
+	}
+	return err
+}
+
+func printRun(c *cobra.Command, out string, r *replayer.Result) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d levels, %s\n", out, len(r.Levels), r.Run.Validity.Verdict)
+	for _, reason := range r.Run.Validity.Reasons {
+		fmt.Fprintf(&b, "  invalid: %s\n", reason)
+	}
+	for i := range r.Levels {
+		l := &r.Levels[i]
+		fmt.Fprintf(&b, "  %8.4g/s  scheduled %6d  ok %6d  errors %5d  sheds %5d  excluded %4d  sent %.4g/s  lag p99 %s\n",
+			l.OfferedPerS, l.Scheduled, l.Tally.OK, l.Tally.Errors, l.Tally.Sheds, l.Tally.Excluded, l.AchievedPerS, lag(l.LagP99Us))
+	}
+	_, err := fmt.Fprint(c.OutOrStdout(), b.String())
+	return err
+}
+
+func lag(us *int64) string {
+	if us == nil {
+		return "–"
+	}
+	return (time.Duration(*us) * time.Microsecond).String()
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lambdac/lambdac/internal/sim"
+	"github.com/lambdac/lambdac/internal/twin"
+	"github.com/lambdac/lambdac/trace/tracedir"
+)
+
+// simFlags are the flags of sim.
+type simFlags struct {
+	params twin.Params
+	preset string
+	listen string
+	seed   uint64
+	truth  bool
+	trace  string
+	loads  []float64
+	asJSON bool
+}
+
+func newSim() *cobra.Command {
+	o := simFlags{params: twin.DefaultParams()}
+	c := &cobra.Command{
+		Use:   "sim",
+		Short: "A simulated inference server whose capacity is known",
+		Long: `Serve an OpenAI-compatible API from a simulated scheduler: continuous batching
+with a token budget, KV blocks with prefix caching and preemption, a bounded
+queue, seeded errors. With --truth, run the same scheduler in virtual time and
+print its true capacity and error curve instead of serving.`,
+		Example: `  lambdac sim --listen 127.0.0.1:8000
+  lambdac sim --truth --trace traces/tuesday --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return simulate(c, &o) },
+	}
+	o.register(c)
+	return c
+}
+
+func (o *simFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8000", "address to serve on")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of errors, lengths and arrivals")
+	f.StringVar(&o.preset, "preset", "default", "parameters to start from: default or demo (of the seed)")
+	f.BoolVar(&o.truth, "truth", false, "print the true capacity and error curve instead of serving")
+	f.StringVar(&o.trace, "trace", "", "with --truth: the trace whose mix is served (default: the built-in mix)")
+	f.Float64SliceVar(&o.loads, "loads", nil, "with --truth: loads of the error curve (default: 0.25 to 2 times the capacity)")
+	f.BoolVar(&o.asJSON, "json", false, "with --truth: print JSON")
+	p := &o.params
+	f.DurationVar(&p.StepFixed, "step-fixed", p.StepFixed, "cost of a step")
+	f.DurationVar(&p.PerPrefillToken, "per-prefill-token", p.PerPrefillToken, "cost of a prompt token")
+	f.DurationVar(&p.PerSequence, "per-sequence", p.PerSequence, "cost of a sequence in a step")
+	f.IntVar(&p.TokenBudget, "token-budget", p.TokenBudget, "tokens in one step")
+	f.IntVar(&p.MaxRunning, "max-running", p.MaxRunning, "largest batch")
+	f.IntVar(&p.MaxQueue, "max-queue", p.MaxQueue, "places in the queue; -1 = no limit")
+	f.IntVar(&p.ShedStatus, "shed-status", p.ShedStatus, "status of a refused request: 429 or 503")
+	f.Float64Var(&p.ErrorRate, "error-rate", p.ErrorRate, "share of requests that fail with 500, whatever the load")
+	f.IntVar(&p.KVBlocks, "kv-blocks", p.KVBlocks, "KV memory in blocks of 16 tokens")
+	f.BoolVar(&p.PrefixCaching, "prefix-caching", p.PrefixCaching, "keep computed prompt blocks for shared prefixes")
+}
+
+// resolve applies the preset under the flags that were given.
+func (o *simFlags) resolve(c *cobra.Command) (twin.Params, error) {
+	switch o.preset {
+	case "default":
+		return o.params, nil
+	case "demo":
+	default:
+		return o.params, usage("use default or demo", "preset %q is not known", o.preset)
+	}
+	given := o.params
+	p := twin.DemoParams(o.seed)
+	for name, set := range map[string]func(){
+		"step-fixed":        func() { p.StepFixed = given.StepFixed },
+		"per-prefill-token": func() { p.PerPrefillToken = given.PerPrefillToken },
+		"per-sequence":      func() { p.PerSequence = given.PerSequence },
+		"token-budget":      func() { p.TokenBudget = given.TokenBudget },
+		"max-running":       func() { p.MaxRunning = given.MaxRunning },
+		"max-queue":         func() { p.MaxQueue = given.MaxQueue },
+		"shed-status":       func() { p.ShedStatus = given.ShedStatus },
+		"error-rate":        func() { p.ErrorRate = given.ErrorRate },
+		"kv-blocks":         func() { p.KVBlocks = given.KVBlocks },
+		"prefix-caching":    func() { p.PrefixCaching = given.PrefixCaching },
+	} {
+		if c.Flags().Changed(name) {
+			set()
+		}
+	}
+	return p, nil
+}
+
+func simulate(c *cobra.Command, o *simFlags) error {
+	p, err := o.resolve(c)
+	if err != nil {
+		return err
+	}
+	if err := p.Validate(); err != nil {
+		return usage("see lambdac sim --help", "%w", err)
+	}
+	if o.truth {
+		return printTruth(c, o, p)
+	}
+	return serveSim(c, sim.Config{Params: p, Seed: o.seed}, o.listen)
+}
+
+func serveSim(c *cobra.Command, cfg sim.Config, listen string) error {
+	ln, err := net.Listen("tcp", listen)
+	if err != nil {
+		return usage("choose another --listen, such as 127.0.0.1:0", "listen: %w", err)
+	}
+	server, err := sim.New(cfg)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	if _, err := fmt.Fprintf(c.OutOrStdout(), "listening http://%s\n", ln.Addr()); err != nil {
+		return err
+	}
+	return serveUntil(c.Context(), ln, server)
+}
+
+// serveUntil serves until ctx ends, then closes everything that is open.
+func serveUntil(ctx context.Context, ln net.Listener, server *sim.Server) error {
+	httpServer := &http.Server{Handler: server, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan error, 1)
+	go func() { done <- httpServer.Serve(ln) }()
+	select {
+	case err := <-done:
+		return errors.Join(err, server.Close())
+	case <-ctx.Done():
+	}
+	err := httpServer.Close()
+	<-done
+	return errors.Join(err, server.Close())
+}
+
+func printTruth(c *cobra.Command, o *simFlags, p twin.Params) error {
+	mix := twin.BuiltinMix(o.seed)
+	if o.trace != "" {
+		dir, err := tracedir.Open(o.trace)
+		if err != nil {
+			return fmt.Errorf("open trace: %w", err)
+		}
+		records, err := readRecords(dir)
+		if err != nil {
+			return err
+		}
+		mix = twin.Jobs(records)
+	}
+	truth, err := twin.FindTruth(p, mix, o.loads, o.seed)
+	if err != nil {
+		return usage("check the trace and the parameters", "%w", err)
+	}
+	truth.Version = version
+	if o.asJSON {
+		return printJSON(c.OutOrStdout(), truth)
+	}
+	out := c.OutOrStdout()
+	fmt.Fprintf(out, "capacity %.4g requests/s\n", truth.CapacityPerS)
+	for _, point := range truth.ErrorCurve {
+		fmt.Fprintf(out, "  %8.4g/s  error rate %.3f %%\n", point.OfferedPerS, point.ErrorRate*100)
+	}
+	return nil
+}
