@@ -1,0 +1,119 @@
+package replayer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Breaker stops a replay against a service that only fails. Sheds (429, 503
+// and their kin) never count: refusing is what an overloaded service should
+// do.
+//
+// The zero value is the built-in breaker: at the first level, which is the
+// lowest load, half of the answers failed; at any other, where failing may be
+// what the replay is to show, all of them did.
+type Breaker struct {
+	// ErrorRate in (0, 1] trips at that share of errors at every level; 0 = the
+	// built-in rule.
+	ErrorRate float64
+	// Over is the sliding window, or a whole level where that is shorter;
+	// 0 = 30 s.
+	Over time.Duration
+	// MinRequests is the fewest answers to judge by; 0 = 20.
+	MinRequests int
+	// Off switches the breaker off.
+	Off bool
+}
+
+const (
+	breakerOver        = 30 * time.Second
+	breakerMinRequests = 20
+	firstLevelRate     = 0.5
+	laterLevelRate     = 1
+)
+
+func (b Breaker) withDefaults() Breaker {
+	b.Over = orDefault(b.Over, breakerOver)
+	b.MinRequests = orDefault(b.MinRequests, breakerMinRequests)
+	return b
+}
+
+// rate is the share of errors that trips at a level.
+func (b *Breaker) rate(first bool) float64 {
+	switch {
+	case b.ErrorRate > 0:
+		return b.ErrorRate
+	case first:
+		return firstLevelRate
+	}
+	return laterLevelRate
+}
+
+// fuse watches one level for the breaker.
+type fuse struct {
+	rule  Breaker
+	rate  float64
+	began time.Time
+	slots []tally // one a second, a ring over rule.Over
+	at    int64   // the second that slots[at % len] stands for
+}
+
+type tally struct{ errors, all int64 }
+
+func newFuse(rule Breaker, first bool, began time.Time) *fuse {
+	n := max(int(rule.Over.Seconds()), 1)
+	return &fuse{rule: rule, rate: rule.rate(first), began: began, slots: make([]tally, n)}
+}
+
+// add counts one result that was there at a time and returns why the replay
+// must stop, or "".
+func (f *fuse) add(at time.Time, r *trace.Result) string {
+	if f.rule.Off {
+		return ""
+	}
+	class := r.Class()
+	if class == trace.ClassExcluded {
+		return ""
+	}
+	f.turn(at)
+	slot := &f.slots[f.at%int64(len(f.slots))]
+	slot.all++
+	if class == trace.ClassError {
+		slot.errors++
+	}
+	if at.Sub(f.began) < f.rule.Over {
+		return "" // not a full window yet; see end
+	}
+	return f.verdict()
+}
+
+// turn empties the seconds that have passed since the last result.
+func (f *fuse) turn(at time.Time) {
+	second := max(int64(at.Sub(f.began)/time.Second), f.at)
+	for n := int64(0); f.at < second && n < int64(len(f.slots)); n++ {
+		f.at++
+		f.slots[f.at%int64(len(f.slots))] = tally{}
+	}
+	f.at = second
+}
+
+// end is the verdict at the end of a level, however short it was.
+func (f *fuse) end() string {
+	if f.rule.Off {
+		return ""
+	}
+	return f.verdict()
+}
+
+func (f *fuse) verdict() string {
+	var sum tally
+	for _, s := range f.slots {
+		sum.errors, sum.all = sum.errors+s.errors, sum.all+s.all
+	}
+	if sum.all < int64(f.rule.MinRequests) || float64(sum.errors) < f.rate*float64(sum.all) {
+		return ""
+	}
+	return fmt.Sprintf("%d of the last %d answers failed (limit %.0f %% over %v)", sum.errors, sum.all, 100*f.rate, f.rule.Over)
+}

@@ -1,0 +1,202 @@
+package replayer
+
+import (
+	"context"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Config is what to send where, how fast, and when to give up. The zero value
+// of every field but Target, Loads (or Planner) and Hold is usable.
+type Config struct {
+	// Target is the service's base URL, without the API path. A trailing /v1
+	// is ignored, since the paths of the API families have it.
+	Target string
+	// Model replaces the recorded model's name; "" keeps it.
+	Model string
+	// Headers are sent with every request: credentials, from the environment.
+	Headers http.Header
+
+	// Loads are the loads to hold, in any order. Ignored with a Planner.
+	Loads []Load
+	// Planner chooses the next level from those done; nil holds Loads.
+	Planner Planner
+	// Replicates is how often each load is held; 0 = 1.
+	Replicates int
+	// NoRepeat leaves out the extra replicate of the lowest load that ends a
+	// run of three loads or more, by which drift of the service shows.
+	NoRepeat bool
+	// Scaling is how the recorded arrivals become the offered load;
+	// "" = superpose.
+	Scaling Scaling
+	// CV is the coefficient of variation of the gaps under resample;
+	// 0 = 1, a Poisson process.
+	CV float64
+	// NoSpread keeps arrivals on the grid of the recording's clock instead of
+	// spreading them inside it.
+	NoSpread bool
+	// Seed decides order, phases, thinning and prompts.
+	Seed uint64
+
+	// Hold is the measured window of a level, Warmup the time of the same load
+	// before it. Drain is how long answers may take after the window; 0 = 30 s.
+	// Settle is the pause after it; 0 = 500 ms.
+	Hold, Warmup, Drain, Settle time.Duration
+	// Timeouts are the client's deadlines; zero = none.
+	Timeouts Timeouts
+
+	// MaxInFlight is the client's own limit of requests open at once; 0 = 4096.
+	// A level in which it held is invalid. CapPolicy is what happens then.
+	MaxInFlight int
+	CapPolicy   CapPolicy
+	// MaxPerS refuses loads above it; 0 = no limit.
+	MaxPerS float64
+	// MaxTokens stops the replay before prompt and pinned output tokens exceed
+	// it; 0 = no limit.
+	MaxTokens int64
+	// Breaker stops a replay whose target only fails.
+	Breaker Breaker
+	// AllowProduction permits a target that was captured in this trace.
+	AllowProduction bool
+	// SharedProcess says that the target runs in this process (a
+	// demonstration): its CPU time cannot be told from the client's, so CPU is a
+	// warning and no reason to void a level.
+	SharedProcess bool
+
+	// Cache says how prompts relate across levels; "" = as_trace.
+	Cache Cache
+	// IgnoreEOS asks the service to generate up to the pinned length.
+	IgnoreEOS bool
+
+	// Progress is called about once a second and at each level's end, never
+	// twice at once; nil = no progress.
+	Progress func(Progress)
+	// Version of the tool, for manifests and records.
+	Version string
+
+	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	cpuTime func() (time.Duration, bool)
+}
+
+// Load is one offered load: PerS requests per second, or Scale times the
+// trace's mean rate. Exactly one of them is set.
+type Load struct {
+	PerS, Scale float64
+}
+
+// Planner chooses levels one by one. Next gets the levels done so far in the
+// order they were run, and returns the next one with OfferedPerS or Scale set;
+// false ends the run.
+type Planner interface {
+	Next(done []trace.Level) (trace.Level, bool)
+}
+
+// Timeouts are deadlines of one request, from its dispatch. Zero = none.
+type Timeouts struct {
+	// FirstToken bounds the time to the first generated output of a stream, or
+	// to the whole of another answer; Idle the time without a byte after the
+	// answer's head; Total the whole exchange.
+	FirstToken, Idle, Total time.Duration
+}
+
+// CapPolicy says what happens to a request that is due while MaxInFlight are
+// open.
+type CapPolicy string
+
+const (
+	// CapDrop records the request as not sent. It is the default.
+	CapDrop CapPolicy = "drop"
+	// CapQueue sends it when another one has ended, late.
+	CapQueue CapPolicy = "queue"
+)
+
+// Cache says which prompts of one level return in another.
+type Cache string
+
+const (
+	// CacheAsTrace: content that several sessions of the trace share is equal
+	// in all levels, all other content is fresh in each level and copy. Inside
+	// a level the sharing is the recording's.
+	CacheAsTrace Cache = "as_trace"
+	// CacheCold: no level shares anything with another.
+	CacheCold Cache = "cold"
+	// CachePrimed: every level sends the same prompts.
+	CachePrimed Cache = "primed"
+)
+
+const (
+	defaultMaxInFlight = 4096
+	defaultDrain       = 30 * time.Second
+	defaultSettle      = 500 * time.Millisecond
+)
+
+// withDefaults returns the configuration with its zero fields filled in.
+func (c Config) withDefaults() Config {
+	c.Replicates = max(c.Replicates, 1)
+	c.MaxInFlight = orDefault(c.MaxInFlight, defaultMaxInFlight)
+	c.Drain = orDefault(c.Drain, defaultDrain)
+	c.Settle = orDefault(c.Settle, defaultSettle)
+	c.Scaling = orDefault(c.Scaling, Superpose)
+	c.CapPolicy = orDefault(c.CapPolicy, CapDrop)
+	c.Cache = orDefault(c.Cache, CacheAsTrace)
+	c.CV = orDefault(c.CV, 1)
+	c.Breaker = c.Breaker.withDefaults()
+	if c.cpuTime == nil {
+		c.cpuTime = processCPU
+	}
+	return c
+}
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// check returns an ErrInput that names the first field that makes no sense.
+func (c *Config) check() error {
+	if _, err := parseTarget(c.Target); err != nil {
+		return err
+	}
+	if c.Hold <= 0 || c.Warmup < 0 || c.Drain < 0 || c.Settle < 0 {
+		return inputError("give --hold a duration such as 60s", "hold %v, warm-up %v: out of range", c.Hold, c.Warmup)
+	}
+	if !slices.Contains([]Scaling{Superpose, Thin, Compress, Resample}, c.Scaling) {
+		return inputError("use superpose, thin, compress or resample", "unknown scaling %q", c.Scaling)
+	}
+	if !slices.Contains([]CapPolicy{CapDrop, CapQueue}, c.CapPolicy) {
+		return inputError("use drop or queue", "unknown policy %q for the in-flight limit", c.CapPolicy)
+	}
+	if !slices.Contains([]Cache{CacheAsTrace, CacheCold, CachePrimed}, c.Cache) {
+		return inputError("use as_trace, cold or primed", "unknown cache state %q", c.Cache)
+	}
+	if c.MaxInFlight < 1 || !(c.CV > 0) || math.IsInf(c.CV, 0) {
+		return inputError("both must be above 0", "in-flight limit %d, coefficient of variation %v: out of range", c.MaxInFlight, c.CV)
+	}
+	if c.Planner == nil && len(c.Loads) == 0 {
+		return inputError("give --rate, --levels or --scale", "no load to hold")
+	}
+	return nil
+}
+
+// parseTarget splits off what a service's base URL may carry by mistake.
+func parseTarget(target string) (*url.URL, error) {
+	u, err := url.Parse(target)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, inputError("give --target as http://HOST:PORT", "target %q is not an http or https URL", target)
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, inputError("put credentials into LAMBDAC_TARGET_HEADER_AUTHORIZATION",
+			"the target's URL may hold no user, query or fragment")
+	}
+	u.Path = trimBase(u.Path)
+	return u, nil
+}

@@ -1,0 +1,35 @@
+package replayer
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What a caller branches on; each message ends with what to do about it.
+var (
+	// ErrInput: the configuration, the trace or the target cannot be used;
+	// nothing was sent that counts.
+	ErrInput = errors.New("replay cannot start")
+	// ErrStopped: a safety stop or the user ended the replay early. What was
+	// measured until then is written.
+	ErrStopped = errors.New("replay stopped")
+	// ErrOutput: the records could no longer be written (a full disk). What was
+	// written before is kept.
+	ErrOutput = errors.New("replay cut short: output")
+)
+
+// inputError is an ErrInput with a hint.
+func inputError(hint, format string, args ...any) error {
+	return fmt.Errorf("%w: %w (%s)", ErrInput, fmt.Errorf(format, args...), hint)
+}
+
+// Causes with which a request's context is cancelled. The cause decides the
+// outcome of the record.
+var (
+	errFirstToken = errors.New("deadline for the first token passed")
+	errIdle       = errors.New("deadline between events passed")
+	errTotal      = errors.New("deadline for the whole answer passed")
+	errDrain      = errors.New("still open when the drain ended")
+	errKill       = errors.New("stopped by the user")
+	errBudget     = errors.New("token budget spent")
+)

@@ -1,0 +1,198 @@
+package replayer
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/lambdac/lambdac/internal/llmwire"
+	"github.com/lambdac/lambdac/trace"
+)
+
+// outcome is what became of one item: its Record and what the level needs to
+// know of it.
+type outcome struct {
+	it  *item
+	rec *trace.Record
+	// dispatched is when a worker took it; zero = never.
+	dispatched time.Time
+	// lag is the client's own delay: send less due time, less the wait for a
+	// connection, which is the service's to answer for.
+	lag time.Duration
+}
+
+// exchange is one request being sent and its answer being read. Its stamps
+// come from hooks that net/http calls on its own goroutines, some of them
+// after RoundTrip has returned; hence the atomics.
+type exchange struct {
+	it  *item
+	rec *trace.Record
+	ctx context.Context
+	dog *watchdog
+
+	wantConn, gotConn   stamp
+	wroteHead, wroteAll stamp
+	firstByte           stamp
+	reused, tlsFailed   atomic.Bool
+	clientPort          atomic.Int32
+
+	stream stream
+}
+
+// stamp is a moment as nanoseconds after the due time, plus one; 0 = not seen.
+type stamp struct{ ns atomic.Int64 }
+
+func (s *stamp) set(d time.Duration) { s.ns.CompareAndSwap(0, int64(d)+1) }
+
+func (s *stamp) get() (d time.Duration, ok bool) {
+	v := s.ns.Load()
+	return time.Duration(v - 1), v != 0
+}
+
+func (s *stamp) us() *int64 {
+	if d, ok := s.get(); ok {
+		return new(d.Microseconds())
+	}
+	return nil
+}
+
+// now is the time since the request was due.
+func (x *exchange) now() time.Duration { return time.Since(x.it.due) }
+
+// exchange sends an item and returns what became of it. It never fails: every
+// failure is an outcome.
+func (s *sender) exchange(it *item) *outcome {
+	out := &outcome{it: it, rec: s.info.record(it), dispatched: time.Now()}
+	out.lag = out.dispatched.Sub(it.due)
+	if s.ctx.Err() != nil {
+		out.rec.SetOutcome(trace.OutcomeNotSent, unsentDetail(s.ctx, it.held))
+		out.dispatched = time.Time{}
+		return out
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	defer cancel(nil)
+	x := &exchange{it: it, rec: out.rec, ctx: ctx, dog: watch(s.limits, cancel)}
+	defer x.dog.stop()
+	resp, err := s.base.RoundTrip(s.request(x))
+	if err != nil {
+		x.failed(err)
+	} else {
+		x.read(resp)
+	}
+	x.times(out)
+	return out
+}
+
+// request builds what goes over the wire. It has no GetBody: with one,
+// net/http would silently send a request again that was lost with an idle
+// connection.
+func (s *sender) request(x *exchange) *http.Request {
+	u := *s.target
+	u.Path += x.it.prompt.path
+	body := x.it.prompt.body
+	x.it.prompt.body = nil // the request owns it now
+	req := &http.Request{
+		Method: http.MethodPost, URL: &u, Host: u.Host, Header: s.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+	return req.WithContext(httptrace.WithClientTrace(x.ctx, x.hooks()))
+}
+
+func (x *exchange) hooks() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn: func(string) { x.wantConn.set(x.now()) },
+		GotConn: func(c httptrace.GotConnInfo) {
+			x.gotConn.set(x.now())
+			x.reused.Store(c.Reused)
+			if a, ok := c.Conn.LocalAddr().(*net.TCPAddr); ok {
+				x.clientPort.Store(int32(a.Port))
+			}
+		},
+		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { x.tlsFailed.Store(err != nil) },
+		WroteHeaders:         func() { x.wroteHead.set(x.now()) },
+		WroteRequest:         func(i httptrace.WroteRequestInfo) { x.wrote(i) },
+		GotFirstResponseByte: func() { x.firstByte.set(x.now()) },
+	}
+}
+
+func (x *exchange) wrote(i httptrace.WroteRequestInfo) {
+	if i.Err == nil {
+		x.wroteAll.set(x.now())
+	}
+}
+
+// times copies the stamps into the record.
+func (x *exchange) times(out *outcome) {
+	r := x.rec
+	r.TSentUs, r.TReqEndUs = x.wroteHead.us(), x.wroteAll.us()
+	r.ReqComplete = r.TReqEndUs != nil
+	if got, ok := x.gotConn.get(); ok {
+		r.ConnReused = new(x.reused.Load())
+		want, _ := x.wantConn.get()
+		if !x.reused.Load() {
+			r.TConnUs = new((got - want).Microseconds())
+		}
+		if sent, ok := x.wroteHead.get(); ok {
+			out.lag = max(0, sent-(got-want))
+		}
+	}
+	if port := x.clientPort.Load(); port != 0 {
+		r.ClientPort = new(port)
+	}
+	if r.LagCause == nil && out.lag > lateAfter {
+		r.LagCause = new(trace.LagClient)
+	}
+}
+
+// lateAfter is the delay of the client from which a record says so.
+const lateAfter = time.Millisecond
+
+// read reads the answer to its end and judges it.
+func (x *exchange) read(resp *http.Response) {
+	defer resp.Body.Close()
+	head := x.now()
+	x.dog.head(x.it.due.Add(head))
+	r := x.rec
+	r.StatusCode = new(int32(resp.StatusCode))
+	r.TRespHeadersUs = new(head.Microseconds())
+	r.HTTPVersion = strings.TrimPrefix(resp.Proto, "HTTP/")
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		r.ContentEncoding = new(short(strings.ToLower(coding)))
+	}
+	contentType := resp.Header.Get("Content-Type")
+	r.RespHeaders = respHeaders(resp)
+	x.stream = stream{x: x, answer: llmwire.NewAnswer(x.it.src.APIKind), framing: x.framing(contentType)}
+	err := x.stream.run(resp.Body, head, endsByClose(resp))
+	x.judge(err)
+}
+
+// framing is how the body is read; a coded body, which was not asked for, is
+// counted and not read.
+func (x *exchange) framing(contentType string) llmwire.Framing {
+	if x.rec.ContentEncoding != nil {
+		return llmwire.FramingOpaque
+	}
+	return llmwire.AnswerFraming(x.it.src.APIKind, contentType)
+}
+
+// respHeaders keeps what tells how the service refused, and the sort of body.
+func respHeaders(resp *http.Response) map[string]string {
+	kept := make(map[string]string, 2)
+	for _, name := range []string{"Content-Type", "Retry-After"} {
+		if v := resp.Header.Get(name); v != "" {
+			kept[strings.ToLower(name)] = short(v)
+		}
+	}
+	return kept
+}
+
+// short bounds a word that the service chose.
+func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), 128)], "") }

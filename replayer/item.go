@@ -1,0 +1,102 @@
+package replayer
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// item is one scheduled request on its way: made by the level, filled in by
+// the generator, paced, sent, and turned into exactly one Record.
+type item struct {
+	src    *trace.Record
+	id     string
+	suffix string // what tells this copy's ids from the recording's
+	warm   bool
+	// at is the arrival's, due the moment that it becomes once the level's
+	// start is known.
+	at     time.Duration
+	due    time.Time
+	prompt prompt
+	// held: the in-flight limit kept it back after it was due.
+	held bool
+}
+
+// newItem names the copy: the first keeps the recorded id, others append
+// their number.
+func newItem(src *trace.Record, a arrival) *item {
+	it := &item{src: src, warm: a.at < 0, at: a.at}
+	if a.instance > 0 {
+		it.suffix = "#" + strconv.FormatInt(a.instance+1, 10)
+	}
+	it.id = src.RequestID + it.suffix
+	return it
+}
+
+// recorder of facts that are the same for every record of a level.
+type stampInfo struct {
+	level   int32
+	port    int32
+	tls     bool
+	seal    trace.Seal
+	version string
+}
+
+// record starts the Record of an item with all but times and result.
+func (s *stampInfo) record(it *item) *trace.Record {
+	src := it.src
+	r := &trace.Record{
+		Identity: src.Identity,
+		Prefix:   src.Prefix,
+		Arrival:  trace.Arrival{StartUnixNs: it.due.UnixNano(), ArrivalResolutionNs: 1},
+		Replay:   trace.Replay{Level: new(s.level)},
+		Provenance: trace.Provenance{
+			SanitizerMode: s.seal.Mode, SanitizerVersion: s.seal.Version, BodyState: trace.BodyDroppedPolicy,
+		},
+		Capture: trace.Capture{
+			CaptureSource: "replay", CaptureVersion: s.version, ClockSource: "monotonic",
+			Vantage: trace.VantageClient, SampledWeight: 1,
+		},
+		Usage: trace.Usage{TokenSource: trace.TokensNone},
+	}
+	if s.seal.PolicyHash != "" {
+		r.PolicyHash = new(s.seal.PolicyHash)
+	}
+	r.RequestID, r.Origin, r.Accepted = it.id, trace.OriginReplay, nil
+	if it.suffix != "" {
+		r.SessionID = appended(src.SessionID, it.suffix)
+		r.ParentRequestID = appended(src.ParentRequestID, it.suffix)
+	}
+	r.Request = s.request(it)
+	if it.held {
+		r.LagCause = new(trace.LagCap)
+	}
+	return r
+}
+
+// request says what is sent, which is not all that was recorded.
+func (s *stampInfo) request(it *item) trace.Request {
+	src, p := it.src, &it.prompt
+	q := trace.Request{
+		APIKind: src.APIKind, Provider: src.Provider, Operation: src.Operation,
+		Method: "POST", PathTemplate: p.path, HostPseudonym: "target", ServerPort: s.port,
+		HTTPVersion: "1.1", TLS: s.tls, ReqHeaders: map[string]string{"content-type": "application/json"},
+		Stream: src.Stream, MaxTokens: p.maxTokens, N: src.N, Temperature: src.Temperature, TopP: src.TopP,
+		Messages: p.messages, ReqWireBytes: int64(len(p.body)), ReqBodyBytes: int64(len(p.body)),
+	}
+	if q.PathTemplate == "" { // never made: it was not sent
+		q.PathTemplate, q.RequestModel = src.PathTemplate, src.RequestModel
+		return q
+	}
+	q.RequestModel = new(p.model)
+	q.MessageCount = new(int32(len(p.messages)))
+	return q
+}
+
+func appended(id *string, suffix string) *string {
+	if id == nil {
+		return nil
+	}
+	return new(*id + suffix)
+}

@@ -1,0 +1,243 @@
+package replayer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// lead is the time between the end of the preparations and a level's start.
+const lead = 10 * time.Millisecond
+
+// level is one level under way.
+type level struct {
+	run *run
+	trace.Level
+	facts    facts
+	arrivals []arrival
+	key      uint64
+	first    bool
+
+	ctx    context.Context // ends the level: kill, safety stop, end of drain
+	cancel context.CancelCauseFunc
+	pacer  *pacer
+	sink   *collector
+	fuse   *fuse
+
+	overBudget atomic.Bool
+	handled    atomic.Int64 // with an outcome
+	errors     atomic.Int64
+	sheds      atomic.Int64
+
+	mu         sync.Mutex // guards what timers write
+	cpu0, cpu1 *time.Duration
+	openAtEnd  int32
+}
+
+// stopError is a safety stop.
+type stopError struct{ why string }
+
+func (e *stopError) Error() string { return e.why }
+
+// level runs one level to the end of its drain and appends it to the result.
+func (r *run) level(ctx context.Context, l trace.Level) error {
+	p := r.plan(l.OfferedPerS, l.Replicate)
+	arrivals, drift, err := r.timeline.schedule(r.cfg.Scaling, p)
+	if err != nil {
+		return err
+	}
+	lv := &level{run: r, Level: l, arrivals: arrivals, key: p.key(), first: l.Order == 0}
+	lv.facts = facts{
+		level: &lv.Level, hold: r.cfg.Hold, drift: drift, cores: runtime.GOMAXPROCS(0),
+		shared: r.cfg.SharedProcess, policy: r.cfg.CapPolicy,
+	}
+	lv.ctx, lv.cancel = context.WithCancelCause(ctx)
+	defer lv.cancel(nil)
+	err = lv.hold()
+	r.result.Levels = append(r.result.Levels, lv.Level)
+	lv.report(true)
+	return err
+}
+
+// hold prepares, sends, drains and judges.
+func (lv *level) hold() error {
+	ready := make(chan *item, lookAhead(lv.run.recs))
+	primed := make(chan struct{})
+	fed := make(chan error, 1)
+	go func() { fed <- lv.feed(ready, primed) }()
+	<-primed
+	dialled := lv.run.dialled.Load()
+	lv.begin(ready)
+	reports := lv.startReports()
+	lv.attack()
+	lv.DrainedUnixNs = time.Now().UnixNano()
+	lv.leftOver()
+	cause := context.Cause(lv.ctx)
+	lv.cancel(nil)
+	feedErr := <-fed
+	lv.sink.close()
+	reports()
+	lv.ConnsOpened = lv.run.dialled.Load() - dialled
+	return lv.conclude(cause, feedErr)
+}
+
+// begin sets the level's start and everything that runs from it.
+func (lv *level) begin(ready <-chan *item) {
+	r := lv.run
+	start := time.Now().Add(lead + r.cfg.Warmup)
+	end := start.Add(r.cfg.Hold)
+	lv.StartUnixNs, lv.EndUnixNs = start.UnixNano(), end.UnixNano()
+	lv.BeginUnixNs = lv.StartUnixNs
+	if len(lv.arrivals) > 0 {
+		lv.BeginUnixNs = start.Add(lv.arrivals[0].at).UnixNano()
+	}
+	lv.fuse = newFuse(r.cfg.Breaker, lv.first, start.Add(-r.cfg.Warmup))
+	lv.sink = newCollector(r.out.Write, lv.see, func(err error) {
+		lv.cancel(fmt.Errorf("%w: %w", ErrOutput, err))
+	})
+	lv.pacer = newPacer(lv.ctx, ready, r.cfg.MaxInFlight, r.cfg.CapPolicy, lv.unsent)
+	lv.pacer.start = start
+	s := r.sender
+	s.ctx, s.finish = lv.ctx, lv.sink.add
+	s.info = stampInfo{
+		level: lv.Index, port: int32(portOf(r.target)), tls: r.target.Scheme == "https",
+		seal: *r.trace.Manifest.Seal, version: r.cfg.Version,
+	}
+}
+
+// attack lets Vegeta send until the schedule is done and all answers have
+// ended or were cut, but not before the window is over.
+func (lv *level) attack() {
+	r := lv.run
+	limit := uint64(r.cfg.MaxInFlight)
+	attacker := vegeta.NewAttacker(
+		vegeta.Client(r.client), vegeta.MaxBody(0),
+		vegeta.Workers(min(limit, 64)), vegeta.MaxWorkers(limit+1),
+	)
+	stop := lv.startTimers()
+	defer stop()
+	target := func(t *vegeta.Target) error { return lv.pacer.target(t, r.sender.register) }
+	for range attacker.Attack(target, lv.pacer, 0, "") {
+		lv.pacer.done()
+	}
+	pause(lv.ctx, time.Until(time.Unix(0, lv.EndUnixNs)))
+}
+
+// startTimers reads the client's health at the window's borders and ends the
+// drain; the function returned stops them.
+func (lv *level) startTimers() (stop func()) {
+	start := time.Until(lv.pacer.start)
+	end := start + lv.run.cfg.Hold
+	read := func() *time.Duration {
+		if d, ok := lv.run.cfg.cpuTime(); ok {
+			return &d
+		}
+		return nil
+	}
+	timers := []*time.Timer{
+		time.AfterFunc(start, func() { lv.locked(func() { lv.cpu0 = read() }) }),
+		time.AfterFunc(end, func() {
+			lv.locked(func() { lv.cpu1, lv.openAtEnd = read(), lv.pacer.open.Load() })
+		}),
+		time.AfterFunc(end+lv.run.cfg.Drain, func() { lv.cancel(errDrain) }),
+	}
+	return func() {
+		for _, t := range timers {
+			t.Stop()
+		}
+	}
+}
+
+func (lv *level) locked(f func()) {
+	lv.mu.Lock()
+	defer lv.mu.Unlock()
+	f()
+}
+
+// unsent records an item that is never sent.
+func (lv *level) unsent(it *item, why trace.OutcomeDetail) {
+	rec := lv.run.sender.info.record(it)
+	rec.SetOutcome(trace.OutcomeNotSent, why)
+	lv.sink.add(&outcome{it: it, rec: rec})
+}
+
+// leftOver records the arrivals that the pacer never came to.
+func (lv *level) leftOver() {
+	held := lv.run.cfg.CapPolicy == CapQueue && lv.pacer.capHeld.Load()
+	why := unsentDetail(lv.ctx, held)
+	if lv.overBudget.Load() {
+		why = trace.DetailBudget
+	}
+	for _, a := range lv.arrivals[lv.pacer.taken:] {
+		it := newItem(lv.run.recs[a.rec], a)
+		it.due = lv.pacer.start.Add(a.at)
+		lv.unsent(it, why)
+	}
+}
+
+// see counts one outcome. It runs in the collector's goroutine.
+func (lv *level) see(o *outcome) {
+	lv.facts.add(o)
+	lv.run.result.Scheduled++
+	lv.run.result.Outcomes[o.rec.Outcome]++
+	lv.handled.Add(1)
+	switch o.rec.Class() {
+	case trace.ClassError:
+		lv.errors.Add(1)
+	case trace.ClassShed:
+		lv.sheds.Add(1)
+	}
+	lv.run.fits.add(&o.it.prompt, o.rec)
+	if why := lv.fuse.add(time.Now(), &o.rec.Result); why != "" {
+		lv.cancel(&stopError{why})
+	}
+}
+
+// conclude judges the level and says what ends the run, if anything.
+func (lv *level) conclude(cause, feedErr error) error {
+	if n := int64(len(lv.arrivals)); lv.facts.records != n {
+		return fmt.Errorf("level %d: %d requests scheduled, %d recorded", lv.Index, n, lv.facts.records)
+	}
+	why := lv.stopReason(cause)
+	lv.facts.stopped, lv.facts.capHeld = why, lv.pacer.capHeld.Load()
+	lv.InFlightMax = lv.pacer.peak.Load()
+	lv.locked(func() {
+		lv.InFlightAtEnd = lv.openAtEnd
+		if lv.cpu0 != nil && lv.cpu1 != nil {
+			lv.facts.cpu = new((*lv.cpu1 - *lv.cpu0).Seconds() / (lv.facts.hold.Seconds() * float64(lv.facts.cores)))
+		}
+	})
+	lv.facts.judge()
+	switch {
+	case feedErr != nil:
+		return feedErr
+	case errors.Is(cause, ErrOutput):
+		return cause
+	case why != "":
+		return stopped(why)
+	}
+	return nil
+}
+
+// stopReason is why the run ends with this level; "" = it goes on.
+func (lv *level) stopReason(cause error) string {
+	if lv.overBudget.Load() {
+		return errBudget.Error()
+	}
+	if cause == nil || errors.Is(cause, errDrain) {
+		return lv.fuse.end()
+	}
+	var safety *stopError
+	if errors.As(cause, &safety) || errors.Is(cause, ErrOutput) {
+		return cause.Error()
+	}
+	return errKill.Error()
+}

@@ -1,0 +1,134 @@
+package replayer
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lambdac/lambdac/internal/llmwire"
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Trace is what is replayed. Records are sorted by start; they are read only.
+type Trace struct {
+	Manifest *trace.Manifest
+	Records  []*trace.Record
+}
+
+// NewManifest returns the manifest with which a run directory begins: the
+// plan, under the trace's own seal. Errors match [ErrInput], or
+// [trace.ErrUnsanitized] where the trace has no seal.
+func NewManifest(cfg Config, tr Trace) (*trace.Manifest, error) {
+	cfg = cfg.withDefaults()
+	r, err := newRun(&cfg, tr, nil)
+	if err != nil {
+		return nil, err
+	}
+	id := make([]byte, 16)
+	if _, err := rand.Read(id); err != nil {
+		return nil, fmt.Errorf("read random id: %w", err)
+	}
+	m := &trace.Manifest{
+		Schema: trace.ManifestSchema, Version: cfg.Version, SchemaVersion: trace.SchemaVersion,
+		TraceID: hex.EncodeToString(id), Origin: trace.OriginReplay, TimeBase: trace.TimeUnix,
+		Seal: tr.Manifest.Seal, Semconv: tr.Manifest.Semconv, CapturedTargets: tr.Manifest.CapturedTargets,
+	}
+	r.describe(m)
+	return m, nil
+}
+
+// describe writes the plan into a manifest.
+func (r *run) describe(m *trace.Manifest) {
+	m.Run = &trace.Run{
+		TraceID: r.trace.Manifest.TraceID, Target: r.target.Scheme + "://" + r.target.Host, Seed: r.cfg.Seed,
+		Loop: "open", Scaling: string(r.cfg.Scaling),
+		RecordedPerS: r.timeline.perS(), RecordedPeakPerS: r.timeline.peakPerS(),
+		HoldNs: int64(r.cfg.Hold), WarmupNs: int64(r.cfg.Warmup), Replicates: int32(r.cfg.Replicates),
+		Cache: string(r.cfg.Cache), Knobs: r.knobs(), Shard: "1/1",
+		Validity: trace.Validity{Verdict: trace.Invalid, Reasons: []string{"not finished"}},
+	}
+}
+
+// knobs names each departure from the recording.
+func (r *run) knobs() []string {
+	cfg, n := r.cfg, len(r.recs)
+	knobs := []string{"prompts=filler", "max_tokens=recorded", "warmup_prompts=disjoint", "policy_in_flight=" + string(cfg.CapPolicy)}
+	if cfg.Model != "" {
+		knobs = append(knobs, "model="+cfg.Model)
+	}
+	if cfg.IgnoreEOS {
+		knobs = append(knobs, "ignore_eos")
+	}
+	if cfg.Scaling == Resample {
+		knobs = append(knobs, fmt.Sprintf("gap_cv=%g", cfg.CV))
+	} else if d := r.timeline.length; d < cfg.Hold+cfg.Warmup {
+		knobs = append(knobs, fmt.Sprintf("cycled: the trace of %v is shorter than warm-up and hold", d))
+	}
+	if r.timeline.spread > 0 {
+		knobs = append(knobs, fmt.Sprintf("arrivals spread inside the recording's clock of %v", r.timeline.spread))
+	}
+	count := func(format string, k int) {
+		if k > 0 {
+			knobs = append(knobs, fmt.Sprintf(format, k, n))
+		}
+	}
+	count("input_tokens=estimated from bytes for %d of %d", r.guessedInputs)
+	count("max_tokens=estimated for %d of %d", r.guessedOutputs)
+	count("tool messages sent as user messages in %d of %d", r.toolRequests)
+	count("model="+defaultModel+" for %d of %d that name none", r.namelessModels)
+	return append(knobs, r.leftOut...)
+}
+
+// survey counts what the trace does not tell.
+func (r *run) survey() {
+	for _, rec := range r.recs {
+		if rec.InputTokens == nil || *rec.InputTokens <= 0 {
+			r.guessedInputs++
+		}
+		if _, guessed := r.prompts.ledger.outputTokens(rec); guessed && rec.APIKind != trace.KindOpenAIEmbeddings {
+			r.guessedOutputs++
+		}
+		if slices.ContainsFunc(rec.Messages, func(m trace.Message) bool { return m.Role == trace.RoleTool }) {
+			r.toolRequests++
+		}
+		if r.cfg.Model == "" && modelOf(rec) == "" {
+			r.namelessModels++
+		}
+	}
+}
+
+// replayable returns the exchanges that can be sent again, and what was left
+// out.
+func replayable(recs []*trace.Record) (kept []*trace.Record, leftOut []string) {
+	can := make(map[trace.APIKind]bool)
+	out := make(map[string]int)
+	for _, r := range recs {
+		if _, seen := can[r.APIKind]; !seen {
+			can[r.APIKind] = buildable(r.APIKind)
+		}
+		switch {
+		case !can[r.APIKind]:
+			out["api_kind "+string(r.APIKind)]++
+		case r.OutcomeDetail != nil && *r.OutcomeDetail == trace.DetailLateJoin:
+			out["request not seen (late_join)"]++
+		default:
+			kept = append(kept, r)
+		}
+	}
+	for why, n := range out {
+		leftOut = append(leftOut, fmt.Sprintf("left out: %d of %d, %s", n, len(recs), why))
+	}
+	slices.SortFunc(leftOut, strings.Compare)
+	return kept, leftOut
+}
+
+// buildable reports whether requests of a kind can be made from a shape.
+func buildable(kind trace.APIKind) bool {
+	if kind == trace.KindOther || kind == "" {
+		return false
+	}
+	_, body, err := llmwire.Build(llmwire.Spec{Kind: kind, Model: defaultModel, Messages: []llmwire.Message{{Role: trace.RoleUser, Text: "a"}}})
+	return err == nil && len(body) > 0
+}

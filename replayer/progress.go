@@ -1,0 +1,24 @@
+package replayer
+
+import (
+	"time"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Progress is how far a replay is.
+type Progress struct {
+	// Level is the level being run. Its counts are set once it is done (Done).
+	Level trace.Level
+	Done  bool
+	// LevelsDone of Levels; Levels is 0 where a Planner decides.
+	LevelsDone, Levels int
+	// Scheduled requests of this level, Sent of them dispatched or dropped,
+	// Finished with an outcome, InFlight open now; the warm-up counts.
+	Scheduled, Sent, Finished int64
+	InFlight                  int32
+	// Errors and Sheds so far in this level, by class.
+	Errors, Sheds int64
+	// Elapsed since the level's first send, and Left until its window ends.
+	Elapsed, Left time.Duration
+}

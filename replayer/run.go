@@ -1,0 +1,231 @@
+package replayer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/lambdac/lambdac/internal/tokens"
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Output takes what a replay measures. Its methods are never called at once.
+type Output interface {
+	// Write takes ownership of the record.
+	Write(*trace.Record) error
+	// SetLevels replaces the levels written so far.
+	SetLevels([]trace.Level) error
+	// SetManifest rewrites the manifest.
+	SetManifest(func(*trace.Manifest)) error
+}
+
+// Result is the sum of a replay.
+type Result struct {
+	Levels []trace.Level
+	// Scheduled is the number of requests drawn up, the warm-ups' too; it equals
+	// the sum of Outcomes.
+	Scheduled int64
+	Outcomes  map[trace.Outcome]int64
+	Prompts   []trace.PromptFit
+	Validity  trace.Validity
+	Warnings  []string
+}
+
+// run is a replay under way.
+type run struct {
+	cfg      *Config
+	trace    Trace
+	out      Output
+	target   *url.URL
+	recs     []*trace.Record
+	leftOut  []string
+	timeline *timeline
+	prompts  *prompter
+	planner  Planner
+	levels   int // planned; 0 = a Planner decides
+	// counts of what the trace does not tell, for the manifest
+	guessedInputs, guessedOutputs, toolRequests, namelessModels int
+
+	dialled atomic.Int64
+	sender  *sender
+	client  *http.Client
+	fits    *calibration
+	spent   int64 // tokens
+	result  Result
+}
+
+// Run holds each level in turn and writes a Record for every scheduled request.
+//
+// It returns when all levels are done, or early: with an error that matches
+// [ErrInput] before anything was sent, [ErrStopped] after a safety stop or when
+// ctx was cancelled (the kill switch: nothing new is sent, what is open is cut
+// and recorded, what is left is recorded as not sent), [ErrOutput] where
+// records could not be written. The Result is not nil once a level has begun.
+func Run(ctx context.Context, cfg Config, tr Trace, out Output) (*Result, error) {
+	cfg = cfg.withDefaults()
+	r, err := newRun(&cfg, tr, out)
+	if err != nil {
+		return nil, err
+	}
+	if err := Preflight(ctx, cfg, tr.Manifest); err != nil {
+		return nil, err
+	}
+	if err := out.SetManifest(r.describe); err != nil {
+		return nil, fmt.Errorf("%w: write manifest: %w", ErrOutput, err)
+	}
+	r.connect()
+	err = r.all(ctx)
+	r.sender.base.(*http.Transport).CloseIdleConnections()
+	return r.finish(err)
+}
+
+func newRun(cfg *Config, tr Trace, out Output) (*run, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if err := tr.Manifest.CheckSeal(); err != nil {
+		return nil, err
+	}
+	r := &run{cfg: cfg, trace: tr, out: out}
+	r.target, _ = parseTarget(cfg.Target) // checked above
+	r.recs, r.leftOut = replayable(tr.Records)
+	if len(r.recs) == 0 {
+		return nil, inputError("see what the trace holds with: lambdac show TRACE",
+			"none of the trace's %d exchanges can be sent again", len(tr.Records))
+	}
+	slices.SortStableFunc(r.recs, func(a, b *trace.Record) int { return cmp.Compare(a.StartUnixNs, b.StartUnixNs) })
+	r.timeline = newTimeline(r.recs, cfg.Seed, !cfg.NoSpread)
+	r.prompts = newPrompter(r.recs, tokens.Words(), cfg)
+	r.result.Outcomes = make(map[trace.Outcome]int64)
+	r.survey()
+	return r, r.planLevels()
+}
+
+func (r *run) planLevels() error {
+	if r.planner = r.cfg.Planner; r.planner != nil {
+		return nil
+	}
+	rates, err := resolve(r.cfg.Loads, r.timeline.perS())
+	if err != nil {
+		return err
+	}
+	for _, rate := range rates {
+		if r.cfg.MaxPerS > 0 && rate > r.cfg.MaxPerS {
+			return inputError("lower the load or raise --max-rate", "load %.4g/s is above the limit of %.4g/s", rate, r.cfg.MaxPerS)
+		}
+		if err := r.timeline.checkPlan(r.cfg.Scaling, r.plan(rate, 0)); err != nil {
+			return err
+		}
+	}
+	plan := newFixedPlan(rates, r.cfg.Replicates, !r.cfg.NoRepeat, r.cfg.Seed)
+	r.planner, r.levels = plan, len(plan)
+	return nil
+}
+
+func (r *run) plan(perS float64, replicate int32) plan {
+	return plan{perS: perS, warmup: r.cfg.Warmup, hold: r.cfg.Hold, replicate: replicate, seed: r.cfg.Seed, cv: r.cfg.CV}
+}
+
+// connect makes the one client of all levels.
+func (r *run) connect() {
+	r.fits = newCalibration(r.prompts.refit)
+	r.sender = &sender{
+		base: newTransport(r.cfg, &r.dialled), target: r.target,
+		header: targetHeader(r.cfg.Headers), limits: r.cfg.Timeouts,
+	}
+	// Timeout stays 0: Vegeta's own default of 30 s would cut long streams.
+	r.client = &http.Client{Transport: r.sender}
+}
+
+// all runs level after level.
+func (r *run) all(ctx context.Context) error {
+	for {
+		next, ok := r.planner.Next(slices.Clone(r.result.Levels))
+		if !ok {
+			return nil
+		}
+		if len(r.result.Levels) > 0 {
+			pause(ctx, r.cfg.Settle)
+		}
+		if ctx.Err() != nil {
+			return stopped(errKill.Error())
+		}
+		if err := r.complete(&next); err != nil {
+			return err
+		}
+		if err := r.level(ctx, next); err != nil {
+			return err
+		}
+		if err := r.out.SetLevels(r.result.Levels); err != nil {
+			return fmt.Errorf("%w: write levels: %w", ErrOutput, err)
+		}
+	}
+}
+
+// complete fills in what a planner leaves open.
+func (r *run) complete(l *trace.Level) error {
+	recorded := r.timeline.perS()
+	if l.OfferedPerS == 0 && l.Scale > 0 {
+		l.OfferedPerS = l.Scale * recorded
+	}
+	if r.cfg.MaxPerS > 0 && l.OfferedPerS > r.cfg.MaxPerS {
+		return inputError("raise --max-rate", "load %.4g/s is above the limit of %.4g/s", l.OfferedPerS, r.cfg.MaxPerS)
+	}
+	if recorded > 0 {
+		l.Scale = l.OfferedPerS / recorded
+	}
+	l.Index = int32(len(r.result.Levels))
+	l.Order = l.Index
+	for i := range r.result.Levels {
+		if r.result.Levels[i].OfferedPerS == l.OfferedPerS {
+			l.Replicate++
+		}
+	}
+	l.Outcomes = make(map[trace.Outcome]int64)
+	l.InFlightCap = int32(r.cfg.MaxInFlight)
+	return nil
+}
+
+// finish writes levels, verdict and prompts, whatever ended the run.
+func (r *run) finish(cause error) (*Result, error) {
+	res := &r.result
+	res.Validity = verdict(res.Levels)
+	var warnings []string
+	res.Prompts, warnings = r.fits.report()
+	res.Warnings = append(append(res.Warnings, warnFiles(r.cfg.MaxInFlight)...), warnings...)
+	if errors.Is(cause, ErrOutput) {
+		return res, cause
+	}
+	err := r.out.SetLevels(res.Levels)
+	if err == nil {
+		err = r.out.SetManifest(func(m *trace.Manifest) {
+			m.Run.Validity, m.Run.Prompts, m.Clean = res.Validity, res.Prompts, true
+			m.Warnings = append(m.Warnings, res.Warnings...)
+		})
+	}
+	if err != nil && cause == nil {
+		cause = fmt.Errorf("%w: write manifest: %w", ErrOutput, err)
+	}
+	return res, cause
+}
+
+// stopped is an ErrStopped that says what is left of the run.
+func stopped(why string) error {
+	return fmt.Errorf("%w: %s (what was measured until then is kept in the run)", ErrStopped, why)
+}
+
+// pause waits, unless the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

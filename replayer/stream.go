@@ -1,0 +1,168 @@
+package replayer
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/lambdac/lambdac/internal/llmwire"
+	"github.com/lambdac/lambdac/internal/sse"
+	"github.com/lambdac/lambdac/trace"
+)
+
+// bodyCap bounds what is kept of an answer that is one JSON text.
+const bodyCap = 16 << 20
+
+// stream reads one answer's body and stamps its pieces. A piece has the time
+// at which the Read returned that brought its last byte, taken before anything
+// is parsed.
+type stream struct {
+	x       *exchange
+	answer  *llmwire.Answer
+	framing llmwire.Framing
+	sse     sse.Decoder
+	lines   sse.Lines
+
+	bytes int64
+	whole []byte // the body, where it is one JSON text
+	cut   int64  // bytes of it over the cap
+
+	chunks    []trace.Chunk
+	nowUs     int64 // the stamp of the Read in hand
+	prevUs    int64 // of the piece before
+	inRead    int   // pieces in this Read so far
+	events    int32
+	counted   int32 // pieces with output
+	lastToken int64
+	maxGap    int64
+	dropped   int64
+}
+
+// buffers are reused from stream to stream; an open one holds one.
+var buffers = sync.Pool{New: func() any { return new([readBuffer]byte) }}
+
+// run reads to the end; head is when the answer's head was there. The error is
+// nil at a clean end. A body that ends with its connection (byClose) ended
+// with its last byte, any other with its framing, which may come later.
+func (s *stream) run(body io.Reader, head time.Duration, byClose bool) error {
+	buf := buffers.Get().(*[readBuffer]byte)
+	defer buffers.Put(buf)
+	last := head
+	for {
+		n, err := body.Read(buf[:])
+		now := s.x.now()
+		if n > 0 {
+			last = now
+			s.take(buf[:n], now)
+		}
+		if err == nil {
+			continue
+		}
+		s.close(last)
+		if err != io.EOF {
+			s.end(last)
+			return err
+		}
+		if byClose {
+			now = last
+		}
+		s.end(now)
+		return nil
+	}
+}
+
+// take parses the bytes of one Read.
+func (s *stream) take(p []byte, now time.Duration) {
+	before := s.counted
+	s.bytes += int64(len(p))
+	s.nowUs, s.inRead = now.Microseconds(), 0
+	switch s.framing {
+	case llmwire.FramingSSE:
+		s.sse.Feed(p, s.event)
+	case llmwire.FramingLines:
+		s.lines.Feed(p, s.event)
+	case llmwire.FramingJSON:
+		keep := min(len(p), bodyCap-len(s.whole))
+		s.whole = append(s.whole, p[:keep]...)
+		s.cut += int64(len(p) - keep)
+	}
+	s.x.dog.heard(s.x.it.due.Add(now), s.counted > before)
+}
+
+// close flushes an event that lacks its blank line.
+func (s *stream) close(now time.Duration) {
+	s.nowUs = now.Microseconds()
+	switch s.framing {
+	case llmwire.FramingSSE:
+		s.sse.Close(s.event)
+		s.dropped = s.sse.Dropped()
+	case llmwire.FramingLines:
+		s.lines.Close(s.event)
+		s.dropped = s.lines.Dropped()
+	}
+}
+
+// event takes one event, line or comment.
+func (s *stream) event(e sse.Event) {
+	if e.Comment {
+		s.piece(trace.Chunk{Kind: trace.ChunkComment, Bytes: int32(len(e.Data))})
+		return
+	}
+	c := s.answer.Event(e.Name, e.Data)
+	s.piece(trace.Chunk{Kind: c.Kind, Bytes: c.Bytes, Tokens: c.Tokens})
+	r := s.x.rec
+	if s.events++; s.events == 1 {
+		r.TFirstEventUs = new(s.nowUs)
+	}
+	if c.Late || !c.Counts {
+		return
+	}
+	if c.Kind.Visible() && r.TFirstVisibleUs == nil {
+		r.TFirstVisibleUs = new(s.nowUs)
+	}
+	if s.counted++; s.counted == 1 {
+		r.TFirstTokenUs = new(s.nowUs)
+	} else {
+		s.maxGap = max(s.maxGap, s.nowUs-s.lastToken)
+	}
+	s.lastToken = s.nowUs
+}
+
+// piece appends a chunk at the time of the Read in hand.
+func (s *stream) piece(c trace.Chunk) {
+	c.GapUs = s.nowUs - s.prevUs
+	if s.inRead++; s.inRead > 1 {
+		c.Flags |= trace.FlagCoalesced
+	}
+	s.prevUs = s.nowUs
+	s.chunks = append(s.chunks, c)
+}
+
+// end closes the record's times and counts.
+func (s *stream) end(at time.Duration) {
+	r := s.x.rec
+	r.RespWireBytes, r.RespBodyBytes = s.bytes, s.bytes
+	r.LostBytesResp = s.dropped + s.cut
+	r.TEndUs = new(at.Microseconds())
+	if s.framing != llmwire.FramingSSE && s.framing != llmwire.FramingLines {
+		return
+	}
+	r.Chunks = s.chunks
+	if r.Chunks == nil {
+		r.Chunks = []trace.Chunk{}
+	}
+	r.EventCount, r.ChunkCount = new(s.events), new(s.counted)
+	if s.counted > 0 {
+		r.TLastTokenUs = new(s.lastToken)
+	}
+	if s.counted > 1 {
+		r.MaxGapUs = new(s.maxGap)
+	}
+}
+
+// endsByClose reports whether the body ends where the connection does, so that
+// its end says nothing about being complete.
+func endsByClose(resp *http.Response) bool {
+	return resp.ContentLength < 0 && len(resp.TransferEncoding) == 0
+}

@@ -1,0 +1,131 @@
+package replayer
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// itemHeader carries an item's number from Vegeta's Targeter to our transport.
+// No request that Vegeta builds is ever sent, so that neither this header nor
+// its own X-Vegeta-Seq reach the service.
+const itemHeader = "Item"
+
+// idleConnTimeout is below the 5 s after which uvicorn and Node close an idle
+// connection: whoever closes first decides whether a request can get lost.
+const idleConnTimeout = 4 * time.Second
+
+// dialTimeout bounds one connection attempt.
+const dialTimeout = 30 * time.Second
+
+// readBuffer is small on purpose: ten thousand open streams hold one each.
+const readBuffer = 4 << 10
+
+// newTransport is HTTP/1.1 without anything that net/http would do by itself:
+// no proxy from the environment, no decompression, no limit of connections
+// (which would read as the service's capacity).
+func newTransport(cfg *Config, dialled *atomic.Int64) *http.Transport {
+	dial := cfg.dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dialled.Add(1)
+			return dial(ctx, network, addr)
+		},
+		Protocols:           &protocols,
+		DisableCompression:  true,
+		MaxIdleConns:        0,
+		MaxIdleConnsPerHost: cfg.MaxInFlight + 1,
+		IdleConnTimeout:     idleConnTimeout,
+		TLSHandshakeTimeout: dialTimeout,
+		ReadBufferSize:      readBuffer,
+		WriteBufferSize:     readBuffer,
+	}
+}
+
+// sender is the http.RoundTripper under Vegeta: it finds the item that a
+// request stands for, runs that item's own exchange to its end and tells
+// Vegeta no more than that it is over.
+//
+// The whole exchange runs inside RoundTrip. A body of our own that Vegeta
+// reads (through io.WriterTo) would do as well, but then the record could only
+// be closed in Close, on paths that differ by error.
+type sender struct {
+	base   http.RoundTripper
+	target *url.URL
+	header http.Header
+	limits Timeouts
+
+	// By level:
+	ctx    context.Context
+	info   stampInfo
+	finish func(*outcome)
+
+	mu    sync.Mutex
+	items map[string]*item
+	next  uint64
+}
+
+// register keeps an item until its request comes by.
+func (s *sender) register(it *item) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.items == nil {
+		s.items = make(map[string]*item)
+	}
+	s.next++
+	id := strconv.FormatUint(s.next, 36)
+	s.items[id] = it
+	return id
+}
+
+func (s *sender) claim(id string) *item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	it := s.items[id]
+	delete(s.items, id)
+	return it
+}
+
+// RoundTrip sends the item and answers with an empty 204, whatever happened.
+func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
+	if it := s.claim(req.Header.Get(itemHeader)); it != nil {
+		s.finish(s.exchange(it))
+	}
+	return &http.Response{
+		StatusCode: http.StatusNoContent, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: http.NoBody, Request: req,
+	}, nil
+}
+
+// trimBase cuts the part of a base URL's path that the API paths repeat.
+func trimBase(path string) string {
+	return strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1")
+}
+
+// targetHeader are the fields sent with each request. Idempotency-Key is left
+// out: with it net/http would send a request again by itself, and gateways
+// would answer a copy from memory.
+func targetHeader(extra http.Header) http.Header {
+	h := extra.Clone()
+	if h == nil {
+		h = make(http.Header)
+	}
+	h.Del("Idempotency-Key")
+	h.Del("X-Idempotency-Key")
+	h.Set("Content-Type", "application/json")
+	if h.Get("User-Agent") == "" {
+		h.Set("User-Agent", "lambdac")
+	}
+	return h
+}

@@ -1,0 +1,142 @@
+package replayer
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Limits of the validity gate: beyond them a level says more about the client
+// than about the service.
+const (
+	// minAchieved is the share of the scheduled requests that must be sent in
+	// time.
+	minAchieved = 0.99
+	// lagLimit and lagShare bound the 99th percentile of the client's delay:
+	// 5 ms or 2 % of the median TTFT, whichever is more.
+	lagLimit = 5 * time.Millisecond
+	lagShare = 0.02
+	// maxCPU is the share of its cores that the client may use.
+	maxCPU = 0.8
+	// maxExcluded is the share of requests that the client may lose.
+	maxExcluded = 0.01
+	// maxDrift is how far the schedule's rate may be from the one asked.
+	maxDrift = 0.02
+)
+
+// facts are what a level's verdict is made from, gathered by the collector.
+type facts struct {
+	level *trace.Level
+	hold  time.Duration
+
+	records    int64 // all, the warm-up's too
+	sentInTime int64 // of those due in the window, sent before it was over
+	lags       []int64
+	ttfts      []int64 // of answered requests due in the window
+	capHeld    bool
+	stopped    string   // why the level did not run to its end; "" = it did
+	drift      float64  // schedule's rate over the one asked, less 1
+	cpu        *float64 // share of the client's cores
+	cores      int
+	shared     bool // the target is in this process
+	policy     CapPolicy
+}
+
+// add counts one outcome.
+func (f *facts) add(o *outcome) {
+	f.records++
+	l := f.level
+	if !l.InWindow(o.rec.StartUnixNs) {
+		return
+	}
+	l.Scheduled++
+	l.Outcomes[o.rec.Outcome]++
+	l.Tally.Add(&o.rec.Result)
+	if !o.dispatched.IsZero() {
+		if o.dispatched.UnixNano() < l.EndUnixNs+int64(lagLimit) {
+			f.sentInTime++
+		}
+		f.lags = append(f.lags, o.lag.Microseconds())
+	}
+	if ttft, ok := o.rec.TTFTUser(); ok && o.rec.Outcome == trace.OutcomeOK {
+		f.ttfts = append(f.ttfts, ttft.Microseconds())
+	}
+}
+
+// judge fills in the level's rates, lags and verdict.
+func (f *facts) judge() {
+	l := f.level
+	l.AchievedPerS = float64(f.sentInTime) / f.hold.Seconds()
+	l.ClientCPUShare = f.cpu
+	var lag99 time.Duration
+	if len(f.lags) > 0 {
+		l.LagP50Us, l.LagP99Us = new(quantile(f.lags, 0.5)), new(quantile(f.lags, 0.99))
+		lag99 = time.Duration(*l.LagP99Us) * time.Microsecond
+	}
+	invalid := func(format string, args ...any) { l.Invalid = append(l.Invalid, fmt.Sprintf(format, args...)) }
+	if f.stopped != "" {
+		invalid("stopped before its end: %s", f.stopped)
+	}
+	if n := f.sendable(); n > 0 && float64(f.sentInTime) < minAchieved*float64(n) {
+		invalid("achieved %.4g/s of %.4g/s scheduled (%.1f %%, needs 99 %%): the client fell behind",
+			l.AchievedPerS, float64(n)/f.hold.Seconds(), 100*float64(f.sentInTime)/float64(n))
+	}
+	if limit := f.lagLimit(); lag99 > limit {
+		invalid("client lag p99 %v above %v: requests were sent late", lag99, limit)
+	}
+	if f.capHeld {
+		invalid("the client's own limit of %d in flight held: raise --max-in-flight, or the load is beyond what it can offer", l.InFlightCap)
+	}
+	if n := l.Tally.ExcludedByUs; l.Scheduled > 0 && float64(n) > maxExcluded*float64(l.Scheduled) {
+		invalid("%d of %d requests (%.1f %%) were lost by the client, over 1 %%", n, l.Scheduled, 100*float64(n)/float64(l.Scheduled))
+	}
+	f.judgeCPU(invalid)
+	if math.Abs(f.drift) > maxDrift {
+		l.Warnings = append(l.Warnings, fmt.Sprintf("the schedule has %+.1f %% of the offered %.4g/s in its window: the trace is uneven there", 100*f.drift, l.OfferedPerS))
+	}
+}
+
+// sendable is the number of requests that were to be sent: under the drop
+// policy not those dropped, which have a reason of their own.
+func (f *facts) sendable() int64 {
+	if f.policy == CapDrop {
+		return f.level.Scheduled - f.level.Outcomes[trace.OutcomeNotSent]
+	}
+	return f.level.Scheduled
+}
+
+func (f *facts) lagLimit() time.Duration {
+	ttft := time.Duration(quantile(f.ttfts, 0.5)) * time.Microsecond
+	return max(lagLimit, time.Duration(lagShare*float64(ttft)))
+}
+
+func (f *facts) judgeCPU(invalid func(string, ...any)) {
+	switch {
+	case f.cpu == nil || *f.cpu <= maxCPU:
+	case f.shared:
+		f.level.Warnings = append(f.level.Warnings, fmt.Sprintf(
+			"client and service share a process that used %.0f %% of %d cores: latencies hold the client's too", 100**f.cpu, f.cores))
+	default:
+		invalid("the client used %.0f %% of its %d cores, over 80 %%: give it more cores or shard the replay", 100**f.cpu, f.cores)
+	}
+}
+
+// verdict sums the levels up: a run can be used if a level can.
+func verdict(levels []trace.Level) trace.Validity {
+	v := trace.Validity{Verdict: trace.Invalid}
+	for i := range levels {
+		l := &levels[i]
+		if len(l.Invalid) == 0 {
+			v.Verdict = trace.Valid
+		}
+		for _, reason := range l.Invalid {
+			v.Reasons = append(v.Reasons, fmt.Sprintf("level %d (%.4g/s): %s", l.Index, l.OfferedPerS, reason))
+		}
+	}
+	if len(levels) == 0 {
+		v.Reasons = append(v.Reasons, "no level was run")
+	}
+	return v
+}
