@@ -21,9 +21,10 @@ const (
 	GrammarMediaList Grammar = "media_list"
 	// GrammarCoding is a list of known content and transfer codings.
 	GrammarCoding Grammar = "coding"
-	// GrammarInteger is 1 to 12 digits.
+	// GrammarInteger is 1 to 8 digits.
 	GrammarInteger Grammar = "integer"
-	// GrammarNumber is a decimal number of at most 16 bytes.
+	// GrammarNumber is a decimal number of at most 8 digits before the point, of
+	// which 4 decimals are kept.
 	GrammarNumber Grammar = "number"
 	// GrammarRetryAfter is seconds, or an HTTP date, which becomes "date":
 	// the clock stays out.
@@ -130,12 +131,14 @@ func readCoding(v string) (string, bool) {
 	return strings.Join(kept, ", "), true
 }
 
-func readInteger(v string) (string, bool) { return v, len(v) <= 12 && digitsOnly(v) }
+func readInteger(v string) (string, bool) { return v, len(v) <= maxDigits && digitsOnly(v) }
 
 func readNumber(v string) (string, bool) {
-	whole, fraction, dotted := strings.Cut(strings.TrimPrefix(v, "-"), ".")
-	ok := len(v) <= 16 && len(whole) <= 8 && digitsOnly(whole) && (!dotted || digitsOnly(fraction))
-	return v, ok
+	whole, fraction, dotted := strings.Cut(v, ".")
+	if len(whole) > maxDigits || !digitsOnly(whole) || dotted && !digitsOnly(fraction) {
+		return "", false
+	}
+	return v[:min(len(v), len(whole)+5)], true
 }
 
 func readRetryAfter(v string) (string, bool) {

@@ -39,6 +39,9 @@ func (s *Sanitizer) chainRequest(x *trace.Exchange) bool {
 		s.tally.add("unparsable", "body", 1)
 		return false
 	}
+	if s.chain.texts == 0 && rec.MessageCount == nil {
+		return true // a family whose texts are not read
+	}
 	rec.PrefixBlockSize = new(int32(blockBytes))
 	rec.PrefixBlockUnit = new(trace.UnitByte)
 	rec.PrefixBlockIDs = ids
