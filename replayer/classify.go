@@ -88,7 +88,6 @@ func (x *exchange) judge(err error) {
 	var said trace.Exchange
 	s.answer.Fill(r, &said)
 	fillSaid(r, &said.Said)
-	s.oneChunk(said.Answer)
 	r.RespComplete = err == nil && s.cut == 0
 	status := *r.StatusCode
 	streamed := s.framing == llmwire.FramingSSE || s.framing == llmwire.FramingLines
@@ -159,23 +158,4 @@ func fillSaid(r *trace.Record, said *trace.Said) {
 	for _, reason := range said.FinishReasons {
 		r.FinishReasons = append(r.FinishReasons, short(reason))
 	}
-}
-
-// oneChunk makes the body of an answer that was not streamed its only chunk.
-func (s *stream) oneChunk(texts []trace.AnswerText) {
-	if s.framing != llmwire.FramingJSON || s.bytes == 0 {
-		return
-	}
-	c := trace.Chunk{GapUs: *s.x.rec.TEndUs, Kind: trace.ChunkOther, Bytes: clampInt32(s.bytes)}
-	size := int64(0)
-	for _, t := range texts {
-		size += int64(len(t.Text))
-	}
-	switch {
-	case s.answer.ErrorSeen():
-		c.Kind = trace.ChunkError
-	case size > 0:
-		c.Kind, c.Bytes = texts[0].Kind, clampInt32(size)
-	}
-	s.x.rec.Chunks = []trace.Chunk{c}
 }

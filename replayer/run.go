@@ -27,13 +27,13 @@ type Output interface {
 
 // Result is the sum of a replay.
 type Result struct {
+	// Run is what the manifest says of it, its verdict too.
+	Run    trace.Run
 	Levels []trace.Level
 	// Scheduled is the number of requests drawn up, the warm-ups' too; it equals
 	// the sum of Outcomes.
 	Scheduled int64
 	Outcomes  map[trace.Outcome]int64
-	Prompts   []trace.PromptFit
-	Validity  trace.Validity
 	Warnings  []string
 }
 
@@ -60,6 +60,12 @@ type run struct {
 	result  Result
 }
 
+// Trace is what is replayed. Records are sorted by start; they are read only.
+type Trace struct {
+	Manifest *trace.Manifest
+	Records  []*trace.Record
+}
+
 // Run holds each level in turn and writes a Record for every scheduled request.
 //
 // It returns when all levels are done, or early: with an error that matches
@@ -76,13 +82,23 @@ func Run(ctx context.Context, cfg Config, tr Trace, out Output) (*Result, error)
 	if err := Preflight(ctx, cfg, tr.Manifest); err != nil {
 		return nil, err
 	}
-	if err := out.SetManifest(r.describe); err != nil {
-		return nil, fmt.Errorf("%w: write manifest: %w", ErrOutput, err)
+	r.result.Run = r.describe()
+	if err := r.setManifest(false); err != nil {
+		return nil, err
 	}
 	r.connect()
 	err = r.all(ctx)
 	r.sender.base.(*http.Transport).CloseIdleConnections()
 	return r.finish(err)
+}
+
+// Check reports what is wrong with a configuration for a trace, before
+// anything is made or sent: an error that matches [ErrInput], or
+// [trace.ErrUnsanitized] where the trace has no seal.
+func Check(cfg Config, tr Trace) error {
+	cfg = cfg.withDefaults()
+	_, err := newRun(&cfg, tr, nil)
+	return err
 }
 
 func newRun(cfg *Config, tr Trace, out Output) (*run, error) {
@@ -195,24 +211,27 @@ func (r *run) complete(l *trace.Level) error {
 // finish writes levels, verdict and prompts, whatever ended the run.
 func (r *run) finish(cause error) (*Result, error) {
 	res := &r.result
-	res.Validity = verdict(res.Levels)
+	res.Run.Validity = verdict(res.Levels)
 	var warnings []string
-	res.Prompts, warnings = r.fits.report()
-	res.Warnings = append(append(res.Warnings, warnFiles(r.cfg.MaxInFlight)...), warnings...)
+	res.Run.Prompts, warnings = r.fits.report()
+	res.Warnings = append(warnFiles(r.cfg.MaxInFlight), warnings...)
 	if errors.Is(cause, ErrOutput) {
 		return res, cause
 	}
-	err := r.out.SetLevels(res.Levels)
-	if err == nil {
-		err = r.out.SetManifest(func(m *trace.Manifest) {
-			m.Run.Validity, m.Run.Prompts, m.Clean = res.Validity, res.Prompts, true
-			m.Warnings = append(m.Warnings, res.Warnings...)
-		})
+	if err := r.out.SetLevels(res.Levels); err != nil {
+		return res, cmp.Or(cause, fmt.Errorf("%w: write levels: %w", ErrOutput, err))
 	}
-	if err != nil && cause == nil {
-		cause = fmt.Errorf("%w: write manifest: %w", ErrOutput, err)
+	return res, cmp.Or(cause, r.setManifest(true))
+}
+
+func (r *run) setManifest(clean bool) error {
+	err := r.out.SetManifest(func(m *trace.Manifest) {
+		m.Run, m.Clean, m.Warnings = new(r.result.Run), clean, r.result.Warnings
+	})
+	if err != nil {
+		return fmt.Errorf("%w: write manifest: %w", ErrOutput, err)
 	}
-	return res, cause
+	return nil
 }
 
 // stopped is an ErrStopped that says what is left of the run.

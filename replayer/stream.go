@@ -1,6 +1,7 @@
 package replayer
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"sync"
@@ -36,7 +37,7 @@ type stream struct {
 	counted   int32 // pieces with output
 	lastToken int64
 	maxGap    int64
-	dropped   int64
+	lost      int64 // events that could not be read
 }
 
 // buffers are reused from stream to stream; an open one holds one.
@@ -96,10 +97,8 @@ func (s *stream) close(now time.Duration) {
 	switch s.framing {
 	case llmwire.FramingSSE:
 		s.sse.Close(s.event)
-		s.dropped = s.sse.Dropped()
 	case llmwire.FramingLines:
 		s.lines.Close(s.event)
-		s.dropped = s.lines.Dropped()
 	}
 }
 
@@ -107,6 +106,10 @@ func (s *stream) close(now time.Duration) {
 func (s *stream) event(e sse.Event) {
 	if e.Comment {
 		s.piece(trace.Chunk{Kind: trace.ChunkComment, Bytes: int32(len(e.Data))})
+		return
+	}
+	if e.Cut > 0 || e.Partial && !whole(e.Data) {
+		s.lost++ // what is left of it says nothing
 		return
 	}
 	c := s.answer.Event(e.Name, e.Data)
@@ -129,6 +132,10 @@ func (s *stream) event(e sse.Event) {
 	s.lastToken = s.nowUs
 }
 
+// whole reports whether an event that the end of the stream cut off is all
+// there.
+func whole(data []byte) bool { return string(data) == "[DONE]" || json.Valid(data) }
+
 // piece appends a chunk at the time of the Read in hand.
 func (s *stream) piece(c trace.Chunk) {
 	c.GapUs = s.nowUs - s.prevUs
@@ -143,7 +150,8 @@ func (s *stream) piece(c trace.Chunk) {
 func (s *stream) end(at time.Duration) {
 	r := s.x.rec
 	r.RespWireBytes, r.RespBodyBytes = s.bytes, s.bytes
-	r.LostBytesResp = s.dropped + s.cut
+	r.LostEvents = s.lost
+	r.LostBytesResp = s.sse.Dropped() + s.lines.Dropped() + s.cut
 	r.TEndUs = new(at.Microseconds())
 	if s.framing != llmwire.FramingSSE && s.framing != llmwire.FramingLines {
 		return

@@ -1,8 +1,6 @@
 package replayer
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,37 +9,9 @@ import (
 	"github.com/lambdac/lambdac/trace"
 )
 
-// Trace is what is replayed. Records are sorted by start; they are read only.
-type Trace struct {
-	Manifest *trace.Manifest
-	Records  []*trace.Record
-}
-
-// NewManifest returns the manifest with which a run directory begins: the
-// plan, under the trace's own seal. Errors match [ErrInput], or
-// [trace.ErrUnsanitized] where the trace has no seal.
-func NewManifest(cfg Config, tr Trace) (*trace.Manifest, error) {
-	cfg = cfg.withDefaults()
-	r, err := newRun(&cfg, tr, nil)
-	if err != nil {
-		return nil, err
-	}
-	id := make([]byte, 16)
-	if _, err := rand.Read(id); err != nil {
-		return nil, fmt.Errorf("read random id: %w", err)
-	}
-	m := &trace.Manifest{
-		Schema: trace.ManifestSchema, Version: cfg.Version, SchemaVersion: trace.SchemaVersion,
-		TraceID: hex.EncodeToString(id), Origin: trace.OriginReplay, TimeBase: trace.TimeUnix,
-		Seal: tr.Manifest.Seal, Semconv: tr.Manifest.Semconv, CapturedTargets: tr.Manifest.CapturedTargets,
-	}
-	r.describe(m)
-	return m, nil
-}
-
-// describe writes the plan into a manifest.
-func (r *run) describe(m *trace.Manifest) {
-	m.Run = &trace.Run{
+// describe is the plan, as the manifest says it.
+func (r *run) describe() trace.Run {
+	return trace.Run{
 		TraceID: r.trace.Manifest.TraceID, Target: r.target.Scheme + "://" + r.target.Host, Seed: r.cfg.Seed,
 		Loop: "open", Scaling: string(r.cfg.Scaling),
 		RecordedPerS: r.timeline.perS(), RecordedPeakPerS: r.timeline.peakPerS(),
