@@ -34,7 +34,7 @@ type Chunk struct {
 const maxAnswerText = 16 << 20
 
 // maxParts bounds the choices and the texts that are told apart in one answer.
-const maxParts = 1 << 14
+const maxParts = 1 << 12
 
 // Answer follows one answer, by Event for each event of a stream or by Body
 // for a whole body, and then fills the record. It is not safe for concurrent

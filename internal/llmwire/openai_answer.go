@@ -107,9 +107,7 @@ func openAIChoice(f *frame, r *reader) {
 	for key := r.key(); key != nil; key = r.key() {
 		switch string(key) {
 		case "index":
-			if n := r.int32At(0); n != nil {
-				index = *n
-			}
+			r.index(&index)
 		case "delta", "message":
 			openAIDelta(f, r)
 		case "text":
@@ -213,9 +211,7 @@ func openAICall(f *frame, r *reader) {
 	for key := r.key(); key != nil; key = r.key() {
 		switch string(key) {
 		case "index":
-			if n := r.int32At(0); n != nil {
-				p.index, p.hasIndex = *n, true
-			}
+			p.hasIndex = r.index(&p.index)
 		case "id":
 			text, _ := r.text()
 			p.id = f.save(text)

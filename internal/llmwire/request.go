@@ -88,6 +88,15 @@ func (r *reader) int32At(low int64) *int32 {
 	return new(int32(n))
 }
 
+// index sets n to the next value if it is an index, and reports whether.
+func (r *reader) index(n *int32) bool {
+	v, ok := r.integer()
+	if ok = ok && v >= 0 && v <= math.MaxInt32; ok {
+		*n = int32(v)
+	}
+	return ok
+}
+
 // int64p returns the next value if it is a whole number.
 func (r *reader) int64p() *int64 {
 	n, ok := r.integer()

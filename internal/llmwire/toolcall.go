@@ -1,7 +1,7 @@
 package llmwire
 
 // maxCalls bounds the tool calls that are told apart in one answer.
-const maxCalls = 1 << 10
+const maxCalls = 1 << 8
 
 // call returns the number, in its choice, of the tool call that a piece
 // belongs to; the first piece of a call makes it.

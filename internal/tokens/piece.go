@@ -7,14 +7,15 @@ import "unicode/utf8"
 const maxPiece = 2 << 10
 
 // pieceEnd returns the length of the first piece of text: all of it, or at
-// most maxPiece bytes, before the last blank in there, so that the blank stays
-// with the word it leads; else at a rune border.
+// most maxPiece bytes, up to the last blank after a visible character, where
+// every vocabulary splits anyway (the blank belongs to the word after it);
+// else up to a rune border.
 func pieceEnd(text []byte) int {
 	if len(text) <= maxPiece {
 		return len(text)
 	}
-	for i := maxPiece; i > maxPiece/2; i-- {
-		if text[i] == ' ' && text[i-1] != ' ' {
+	for i := maxPiece; i > 0; i-- {
+		if text[i] == ' ' && text[i-1] > ' ' {
 			return i
 		}
 	}
