@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -14,10 +13,12 @@ import (
 // file lacks is left zero.
 type partReader[T any] struct {
 	path   string
-	file   *os.File
+	file   io.Closer
 	groups []parquet.RowGroup
 	schema *parquet.Schema
-	rows   *parquet.GenericReader[T] // of the open row group
+	exact  bool         // the file's columns are as T's in type and nesting
+	rows   parquet.Rows // of the open row group
+	buf    []parquet.Row
 	failed error
 }
 
@@ -26,13 +27,18 @@ func openRows[T any](path string) (*partReader[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &partReader[T]{path: path, file: f, groups: pq.RowGroups()}
-	err = guard(func() error {
-		r.schema, err = schemaIn[T](pq)
+	return newPartReader[T](path, f, pq)
+}
+
+// newPartReader reads an open part, and closes file at the end or on an error.
+func newPartReader[T any](path string, file io.Closer, pq *parquet.File) (*partReader[T], error) {
+	r := &partReader[T]{path: path, file: file, groups: pq.RowGroups()}
+	err := guard(func() (err error) {
+		r.schema, r.exact, err = schemaIn[T](pq)
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open part %q: %w", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("open part %q: %w", path, err), file.Close())
 	}
 	return r, nil
 }
@@ -64,18 +70,39 @@ func (r *partReader[T]) read(rows []T) (int, error) {
 }
 
 func (r *partReader[T]) readGroup(rows []T) (n int, err error) {
+	if len(r.buf) < len(rows) {
+		r.buf = make([]parquet.Row, len(rows))
+	}
 	err = guard(func() error {
-		n, err = r.rows.Read(rows)
+		n, err = r.rows.ReadRows(r.buf[:len(rows)])
+		for i, row := range r.buf[:n] {
+			if err := r.schema.Reconstruct(&rows[i], row); err != nil {
+				n = i
+				return err
+			}
+		}
 		return err
 	})
 	return n, err
 }
 
+// nextGroup opens a row group. Where the columns are as asked for, they are
+// read directly: parquet-go's conversion of rows would read NULLs for every
+// column of the file first, at half the speed.
 func (r *partReader[T]) nextGroup() {
 	group := r.groups[0]
 	r.groups = r.groups[1:]
 	r.failed = guard(func() error {
-		r.rows = parquet.NewGenericRowGroupReader[T](group, r.schema)
+		conversion, err := parquet.Convert(r.schema, group.Schema())
+		if err != nil {
+			return err
+		}
+		group = parquet.ConvertRowGroup(group, conversion)
+		if r.exact {
+			r.rows = parquet.NewRowGroupRowReader(group)
+		} else {
+			r.rows = group.Rows()
+		}
 		return nil
 	})
 }

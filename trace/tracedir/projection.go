@@ -93,20 +93,13 @@ func sameValues(a, b parquet.LeafColumn) bool {
 // into 32 bits without a word; here a type that differs is an error. And it
 // reads NULL as a pointer to zero where the field is in an embedded struct;
 // see rowField.
-func schemaIn[T any](pq *parquet.File) (*parquet.Schema, error) {
+//
+// exact tells whether every column is in the file with T's nesting.
+func schemaIn[T any](pq *parquet.File) (schema *parquet.Schema, exact bool, err error) {
 	want := parquet.SchemaOf(new(T))
-	have := pq.Schema()
-	there := make(map[string]bool)
-	for _, path := range want.Columns() {
-		h, ok := have.Lookup(path...)
-		if !ok {
-			continue
-		}
-		w, _ := want.Lookup(path...)
-		if !sameValues(h, w) {
-			return nil, fmt.Errorf("%w: column %q has another type", errDamaged, strings.Join(path, "."))
-		}
-		there[path[0]] = true
+	there, exact, err := columnsIn(pq.Schema(), want)
+	if err != nil {
+		return nil, false, err
 	}
 	row := &rowNode{Node: want}
 	index := make(map[string][]int)
@@ -119,9 +112,32 @@ func schemaIn[T any](pq *parquet.File) (*parquet.Schema, error) {
 		}
 	}
 	if len(row.fields) == 0 {
-		return nil, fmt.Errorf("%w: it has none of the columns asked for", errDamaged)
+		return nil, false, fmt.Errorf("%w: it has none of the columns asked for", errDamaged)
 	}
-	return parquet.NewSchema(want.Name(), row), nil
+	return parquet.NewSchema(want.Name(), row), exact, nil
+}
+
+// columnsIn are the top-level columns of want that a file has.
+func columnsIn(have, want *parquet.Schema) (there map[string]bool, exact bool, err error) {
+	there, exact = make(map[string]bool), true
+	for _, path := range want.Columns() {
+		h, ok := have.Lookup(path...)
+		if !ok {
+			continue
+		}
+		w, _ := want.Lookup(path...)
+		if !sameValues(h, w) {
+			return nil, false, fmt.Errorf("%w: column %q has another type", errDamaged, strings.Join(path, "."))
+		}
+		there[path[0]] = true
+		exact = exact && sameLeaf(h, w)
+	}
+	for _, path := range want.Columns() {
+		if _, ok := have.Lookup(path...); !ok && there[path[0]] {
+			exact = false // a list or map that has grown a field
+		}
+	}
+	return there, exact, nil
 }
 
 // rowNode is the top group of a row type, with some of its fields.

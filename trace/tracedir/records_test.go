@@ -32,6 +32,7 @@ func makeRecords(rng *rand.Rand, n int) []*trace.Record {
 		}
 		for j := range r.Bodies {
 			r.Bodies[j].RequestID = r.RequestID
+			r.Bodies[j].Body = append([]byte{}, r.Bodies[j].Body...) // a required column
 		}
 		records[i] = r
 	}

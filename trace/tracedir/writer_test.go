@@ -1,36 +1,394 @@
 package tracedir
 
 import (
+	"errors"
+	"io/fs"
+	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/trace"
 )
 
 func TestWriteAndRead(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		path := t.TempDir()
-		w, err := Create(path, sealed(), Options{Live: live})
+		w, err := Create(path, sealed(), Options{Live: live, Host: "host-1.a"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := makeRecords(rand.New(rand.NewPCG(1, 1)), 300)
+		var features []*trace.Features
+		var bodies []*trace.Body
 		for _, r := range want {
+			if r.Features != nil {
+				features = append(features, r.Features)
+			}
+			for i := range r.Bodies {
+				bodies = append(bodies, &r.Bodies[i])
+			}
 			if err := w.Write(clone(r)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(); err != nil {
+		windows := []*trace.CaptureWindow{
+			{Source: "pcap", WindowNs: 1e9, ExchangesSeen: 3, LostByReason: map[string]int64{"gap": 7}},
+			{Source: "pcap", WindowStartUnixNs: 1e9, WindowNs: 1e9, LostByReason: map[string]int64{}, OpenAtEnd: 2},
+		}
+		samples := []*trace.Sample{{AtUnixNs: 1, Source: trace.SampleHost, Metric: "m", Value: new(0.5)}, {AtUnixNs: 2, Reason: new("gone")}}
+		for i := range windows {
+			if err := errors.Join(w.WriteCapture(windows[i]), w.WriteSample(samples[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 		d := open(t, path)
-		if diff := cmp.Diff(want, collect[trace.Record](t, d), asRead); diff != "" {
-			t.Errorf("live=%v: records changed:\n%s", live, diff)
+		for table, diff := range map[string]string{
+			"requests":  cmp.Diff(want, collect[trace.Record](t, d), asRead),
+			"features":  cmp.Diff(features, collect[trace.Features](t, d)),
+			"bodies":    cmp.Diff(bodies, collect[trace.Body](t, d)),
+			"capture":   cmp.Diff(windows, collect[trace.CaptureWindow](t, d)),
+			"telemetry": cmp.Diff(samples, collect[trace.Sample](t, d)),
+		} {
+			if diff != "" {
+				t.Errorf("live=%v: %s changed:\n%s", live, table, diff)
+			}
 		}
 		if got := d.Warnings(); len(got) != 0 {
 			t.Errorf("live=%v: warnings %q", live, got)
 		}
+	}
+}
+
+func TestPartsAreCutBySize(t *testing.T) {
+	path := t.TempDir()
+	w, err := Create(path, sealed(), Options{MaxPartBytes: 300_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range benchRecords(3000, 10) {
+		if err := w.Write(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, path)
+	parts := d.parts[tableRequests]
+	if len(parts) < 3 {
+		t.Fatalf("%d parts, want several", len(parts))
+	}
+	for i, p := range parts {
+		if want := (partName{host: defaultHost, first: i, last: i}); p.name != want {
+			t.Errorf("part %d is %v, want %v", i, p.name, want)
+		}
+	}
+	if got := len(collect[trace.Record](t, d)); got != 3000 {
+		t.Errorf("%d rows, want 3000", got)
+	}
+}
+
+func TestFooterMetadata(t *testing.T) {
+	m := sealed()
+	m.Source = &trace.Source{Format: "azure2023", SHA256: "ab", License: "CC-BY-4.0"}
+	path := t.TempDir()
+	w, err := Create(path, m, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write(new(trace.Record)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f, pq, err := openPart(filepath.Join(path, tableRequests, partName{host: defaultHost}.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	got := make(map[string]string)
+	for _, kv := range pq.Metadata().KeyValueMetadata {
+		got[kv.Key] = kv.Value
+	}
+	want := map[string]string{
+		"table": "requests", "schema_version": "1", "trace_id": "T1", "origin": "capture", "time_base": "unix",
+		"semconv": "0.1.0", "version": "test", "sanitizer_mode": "shape", "sanitizer_version": "test", "policy_hash": "p1",
+		"source_format": "azure2023", "source_sha256": "ab", "source_license": "CC-BY-4.0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metadata: %s", diff)
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	unsealed := sealed()
+	unsealed.Seal = nil
+	if _, err := Create(t.TempDir(), unsealed, Options{}); !errors.Is(err, trace.ErrUnsanitized) {
+		t.Errorf("no seal: error %v", err)
+	}
+	for _, host := range []string{"a/b", "..\x00", strings.Repeat("x", 65)} {
+		if _, err := Create(t.TempDir(), sealed(), Options{Host: host}); err == nil {
+			t.Errorf("host %q: no error", host)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(file, sealed(), Options{Force: true}); err == nil {
+		t.Error("a file in place of the directory: no error")
+	}
+}
+
+// makeTrace writes a small trace and returns its path.
+func makeTrace(t *testing.T, rows int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "trace")
+	w, err := Create(path, sealed(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range makeRecords(rand.New(rand.NewPCG(2, 1)), rows) {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.SetLevels(nil), w.SetMarks(nil), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestForce(t *testing.T) {
+	tests := []struct {
+		name  string
+		add   string // a file put into the old trace
+		force bool
+		ok    bool
+	}{
+		{"without force", "", false, false},
+		{"with force", "", true, true},
+		{"report and temporary files belong to it", "report.html", true, true},
+		{"unfinished part", "requests/part-local-000000003-000000003.parquet.tmp", true, true},
+		{"foreign file", "thesis.docx", true, false},
+		{"foreign file in a table", "requests/notes.txt", true, false},
+		{"foreign folder", "photos/a.jpg", true, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := makeTrace(t, 10)
+			if tt.add != "" {
+				name := filepath.Join(path, filepath.FromSlash(tt.add))
+				if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte("x"), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := listing(t, path)
+			w, err := Create(path, sealed(), Options{Force: tt.force})
+			if tt.ok {
+				if err := errors.Join(err, w.Close()); err != nil {
+					t.Fatal(err)
+				}
+				if got := listing(t, path); !slices.Equal(got, []string{manifestFile}) {
+					t.Errorf("left: %q", got)
+				}
+				return
+			}
+			if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "choose another path") {
+				t.Errorf("error %v, want ErrExist with a hint", err)
+			}
+			if got := listing(t, path); !slices.Equal(got, before) {
+				t.Errorf("files changed from %q to %q", before, got)
+			}
+		})
+	}
+}
+
+func TestForceFollowsNoLinks(t *testing.T) {
+	path, outside := makeTrace(t, 10), t.TempDir()
+	kept := filepath.Join(outside, partName{host: "x"}.String())
+	err := errors.Join(os.WriteFile(kept, []byte("x"), 0o644), os.RemoveAll(filepath.Join(path, tableBodies)),
+		os.Symlink(outside, filepath.Join(path, tableBodies)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(path, sealed(), Options{Force: true}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("error %v, want ErrExist", err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error("a file behind a link was removed")
+	}
+}
+
+func listing(t *testing.T, root string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			name, _ := filepath.Rel(root, path)
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestDocuments(t *testing.T) {
+	path := t.TempDir()
+	w, err := Create(path, sealed(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := []trace.Level{{Index: 0, OfferedPerS: 2.5, Outcomes: map[trace.Outcome]int64{trace.OutcomeOK: 3}, LagP50Us: new(int64(4))}}
+	marks := []trace.Mark{{ID: "f1", Effect: trace.EffectSeen, Level: new(int32(0))}}
+	err = errors.Join(w.SetLevels(levels), w.SetMarks(marks),
+		w.SetManifest(func(m *trace.Manifest) { m.Clean = true; m.Losses.ExchangesSeen = 7 }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.SetManifest(func(m *trace.Manifest) { m.Seal = nil }); !errors.Is(err, trace.ErrUnsanitized) {
+		t.Errorf("breaking the seal: error %v", err)
+	}
+	if err := w.SetLevels([]trace.Level{{OfferedPerS: math.NaN()}}); err == nil {
+		t.Error("a NaN in levels.json: no error")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, path)
+	gotLevels, err := d.Levels()
+	if diff := cmp.Diff(levels, gotLevels); diff != "" || err != nil {
+		t.Errorf("levels: %v %s", err, diff)
+	}
+	gotMarks, err := d.Marks()
+	if diff := cmp.Diff(marks, gotMarks); diff != "" || err != nil {
+		t.Errorf("marks: %v %s", err, diff)
+	}
+	want := sealed()
+	want.Schema, want.SchemaVersion, want.Clean, want.Losses.ExchangesSeen = trace.ManifestSchema, 1, true, 7
+	if diff := cmp.Diff(want, d.Manifest()); diff != "" {
+		t.Errorf("manifest: %s", diff)
+	}
+}
+
+func TestTraceIDIsFilledIn(t *testing.T) {
+	m := sealed()
+	m.TraceID = ""
+	path := t.TempDir()
+	w, err := Create(path, m, Options{})
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if id := open(t, path).Manifest().TraceID; len(id) < 16 || m.TraceID != "" {
+		t.Errorf("trace id %q; the caller's manifest has %q", id, m.TraceID)
+	}
+}
+
+func TestClosedWriterRefuses(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		w, err := Create(t.TempDir(), sealed(), Options{Live: live})
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(new(trace.Record)); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("live=%v: error %v, want ErrClosed", live, err)
+		}
+	}
+}
+
+// fullDisk lets files grow by so many bytes together.
+type fullDisk struct{ left int }
+
+func (d *fullDisk) create(path string) (partFile, error) {
+	f, err := os.Create(path)
+	return &fullFile{f, d}, err
+}
+
+type fullFile struct {
+	*os.File
+	disk *fullDisk
+}
+
+func (f *fullFile) Write(p []byte) (int, error) {
+	n := min(len(p), f.disk.left)
+	f.disk.left -= n
+	written, err := f.File.Write(p[:n])
+	if err == nil && n < len(p) {
+		err = syscall.ENOSPC
+	}
+	return written, err
+}
+
+func TestFullDisk(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		disk := &fullDisk{left: 700_000}
+		path := t.TempDir()
+		w, err := create(path, sealed(), Options{Live: live, MaxPartBytes: 200_000}, seams{create: disk.create, at: func(string) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fillDisk(t, path, w, live)
+	}
+}
+
+// TestFullFileSystem does the same on a file system that is really full.
+func TestFullFileSystem(t *testing.T) {
+	testenv.Root(t)
+	path := t.TempDir()
+	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, "size=900k"); err != nil {
+		testenv.Missing(t, "permission to mount a tmpfs", "run the test with CAP_SYS_ADMIN")
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(path, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	w, err := Create(filepath.Join(path, "trace"), sealed(), Options{MaxPartBytes: 200_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fillDisk(t, filepath.Join(path, "trace"), w, false)
+}
+
+// fillDisk writes until the disk is full, and checks what is left.
+func fillDisk(t *testing.T, path string, w *Writer, live bool) {
+	t.Helper()
+	var first error
+	written := 0
+	records := benchRecords(20_000, 10)
+	for i := range records {
+		if first = w.Write(&records[i]); first != nil {
+			break
+		}
+		written++
+		if live && written%500 == 0 {
+			_ = w.roll() // shows with the next write
+		}
+	}
+	if !errors.Is(first, syscall.ENOSPC) || !strings.Contains(first.Error(), path) {
+		t.Fatalf("live=%v: error %v after %d rows, want ENOSPC that names the trace", live, first, written)
+	}
+	for _, again := range []error{w.Write(new(trace.Record)), w.Close(), w.Close()} {
+		if again == nil || again.Error() != first.Error() {
+			t.Errorf("live=%v: later error %v, want the first one, %v", live, again, first)
+		}
+	}
+	d := open(t, path)
+	if got := len(collect[trace.Record](t, d)); got == 0 || got > written {
+		t.Errorf("live=%v: %d rows readable of %d written", live, got, written)
+	}
+	if got := d.Warnings(); len(got) != 0 {
+		t.Errorf("live=%v: left behind: %q", live, got)
 	}
 }
