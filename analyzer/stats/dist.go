@@ -14,3 +14,6 @@ func FQuantile(p, nu float64) float64 {
 	}
 	return distuv.F{D1: 1, D2: nu}.Quantile(p)
 }
+
+// FSurvival returns P(F > f) for F(d1, d2).
+func FSurvival(f, d1, d2 float64) float64 { return distuv.F{D1: d1, D2: d2}.Survival(f) }
