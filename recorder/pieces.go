@@ -98,6 +98,15 @@ func (r *reassembler) release(st *stream, p *piece) {
 	r.held -= int64(len(p.data)) + pieceCost
 }
 
+// drop forgets all held pieces.
+func (r *reassembler) drop(st *stream) {
+	for i := range st.pieces {
+		r.release(st, &st.pieces[i])
+		r.stats.LateBytes += st.pieces[i].n
+	}
+	st.pieces = nil
+}
+
 // countOverlap counts the second copy of bytes that the held piece q has.
 func (r *reassembler) countOverlap(q, second *piece) {
 	if second.why != "" {

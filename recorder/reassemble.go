@@ -80,7 +80,7 @@ type stream struct {
 	// lostFrom and lostTo are the ends of the last hole given up.
 	lostFrom, lostTo int64
 	pieces           []piece
-	held   int64
+	held             int64
 	// end is the position of the FIN, -1 before it is seen.
 	end     int64
 	endTime int64
@@ -269,6 +269,7 @@ func (r *reassembler) progress(cs *connStreams, d Dir) {
 	}
 	if !st.ended && st.end >= 0 && st.next >= st.end {
 		st.ended = true
+		r.drop(st) // nothing comes after a FIN
 		r.handler.fin(cs.info, d, st.endTime)
 	}
 	r.noteHole(cs, st)

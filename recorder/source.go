@@ -14,11 +14,9 @@ import (
 // other, files of two capture points interleaved. A packet that is in two of
 // them is a repetition for the reassembler, and counts once.
 type fileSource struct {
-	files   fileHeap
-	tracker *tracker
-	stats   SourceStats
-	decode  [nUndecoded]int64
-	links   map[uint32]bool
+	intake
+	files fileHeap
+	links map[uint32]bool
 	// current is the file whose packet is in use.
 	current *captureFile
 	// failed is the first damage found; it is reported when the rest is read.
@@ -92,7 +90,7 @@ func OpenReader(r io.Reader, name string, ports ...int) (Source, error) {
 }
 
 func newFileSource(ports []int) *fileSource {
-	return &fileSource{tracker: newTracker(ports), links: make(map[uint32]bool)}
+	return &fileSource{intake: intake{tracker: newTracker(ports)}, links: make(map[uint32]bool)}
 }
 
 func (s *fileSource) addFile(r io.Reader, name string) error {
@@ -155,7 +153,10 @@ func (s *fileSource) Next() (Segment, error) {
 			}
 			return Segment{}, io.EOF
 		}
-		s.takePacket(&p)
+		if s.take(&p) == unknownLink && !s.links[p.link] {
+			s.links[p.link] = true
+			s.warn(fmt.Sprintf("capture %q: packets of %s cannot be read", s.current.name, linkName(p.link)))
+		}
 	}
 }
 
@@ -177,44 +178,8 @@ func (s *fileSource) nextPacket() (packet, bool) {
 	return s.current.head, true
 }
 
-func (s *fileSource) takePacket(p *packet) {
-	s.stats.Packets++
-	s.stats.Bytes += int64(p.orig)
-	if p.orig > len(p.data) {
-		s.stats.Truncated++
-	}
-	var seg tcpPacket
-	why := decodePacket(p.link, p.data, p.orig, &seg)
-	s.decode[why]++
-	switch why {
-	case decoded:
-		seg.time = p.time
-		s.tracker.take(&seg)
-	case unknownLink:
-		if !s.links[p.link] {
-			s.links[p.link] = true
-			s.warn(fmt.Sprintf("capture %q: packets of %s cannot be read", s.current.name, linkName(p.link)))
-		}
-	}
-}
-
 // Stats implements [Source].
-func (s *fileSource) Stats() SourceStats {
-	out := s.stats
-	s.tracker.addTo(&out)
-	out.Undecoded = countUndecoded(&s.decode)
-	return out
-}
-
-func countUndecoded(counts *[nUndecoded]int64) map[string]int64 {
-	m := make(map[string]int64)
-	for why, n := range counts {
-		if undecoded(why) != decoded && n > 0 {
-			m[undecoded(why).String()] = n
-		}
-	}
-	return m
-}
+func (s *fileSource) Stats() SourceStats { return s.counts() }
 
 // Close implements [Source].
 func (s *fileSource) Close() error {

@@ -1,0 +1,39 @@
+package recorder
+
+// intake is what sources of packets share: it decodes packets, counts them,
+// and gives them to the tracker.
+type intake struct {
+	tracker   *tracker
+	stats     SourceStats
+	undecoded [nUndecoded]int64
+}
+
+// take adds one packet; the tracker then has its segments.
+func (in *intake) take(p *packet) undecoded {
+	in.stats.Packets++
+	in.stats.Bytes += int64(p.orig)
+	if p.orig > len(p.data) {
+		in.stats.Truncated++
+	}
+	var seg tcpPacket
+	why := decodePacket(p.link, p.data, p.orig, &seg)
+	in.undecoded[why]++
+	if why == decoded {
+		seg.time = p.time
+		in.tracker.take(&seg)
+	}
+	return why
+}
+
+// counts returns the statistics so far.
+func (in *intake) counts() SourceStats {
+	out := in.stats
+	in.tracker.addTo(&out)
+	out.Undecoded = make(map[string]int64)
+	for why, n := range in.undecoded {
+		if undecoded(why) != decoded && n > 0 {
+			out.Undecoded[undecoded(why).String()] = n
+		}
+	}
+	return out
+}
