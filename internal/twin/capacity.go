@@ -26,7 +26,7 @@ const (
 	// workLimit bounds the jobs and answer tokens simulated for one number:
 	// about a second.
 	workLimit = 10_000_000
-	batches    = 40
+	batches   = 40
 	// minPerBatch keeps the batch means from being correlated.
 	minPerBatch = 250
 )
@@ -43,18 +43,20 @@ func Capacity(p Params, mix []Job, seed uint64) (Estimate, error) {
 		return Estimate{}, fmt.Errorf("measure capacity: %w", err)
 	}
 	fill := 2*p.MaxRunning + 16
-	run.saturate(fill, max(minPerBatch, 2*p.MaxRunning)) // warm-up
 	perBatch := max(minPerBatch, 2*p.MaxRunning)
+	run.saturate(fill, perBatch) // warm-up
 	for {
-		seconds := make([]float64, batches)
-		for i := range seconds {
-			seconds[i] = run.saturate(fill, perBatch)
+		rates := make([]float64, batches)
+		served, seconds := 0, 0.0
+		for i := range rates {
+			n, t := run.saturate(fill, perBatch)
+			served, seconds = served+n, seconds+t
+			rates[i] = float64(n) / t
 		}
-		mean, stdErr := meanAndError(seconds)
-		rel := stdErr / mean
-		if rel <= capacityRelErr || run.spent() {
-			rate := float64(perBatch) / mean
-			return Estimate{Value: rate, StdErr: rate * rel, N: int64(perBatch * batches)}, nil
+		_, stdErr := meanAndError(rates)
+		rate := float64(served) / seconds
+		if stdErr <= capacityRelErr*rate || run.spent() {
+			return Estimate{Value: rate, StdErr: stdErr, N: int64(served)}, nil
 		}
 		perBatch *= 2
 	}
@@ -85,7 +87,7 @@ func ErrorCurve(p Params, mix []Job, loads []float64, seed uint64) ([]Point, err
 		if err != nil {
 			return nil, fmt.Errorf("measure error curve: %w", err)
 		}
-		points = append(points, run.point(load))
+		points = append(points, run.point(load, curveStdErr))
 	}
 	return points, nil
 }
@@ -121,17 +123,18 @@ func (v *virtual) spent() bool {
 	return v.engine.stats.Submitted+v.engine.stats.GeneratedTokens > workLimit
 }
 
-// saturate serves n more jobs with at least fill in the server, and returns
-// the seconds from the last end before to the last end of them.
-func (v *virtual) saturate(fill, n int) float64 {
+// saturate serves at least n more jobs with fill in the server, up to the end
+// of a step, and returns how many and the seconds from the end of the step
+// before.
+func (v *virtual) saturate(fill, n int) (served int, seconds float64) {
 	e, begin := v.engine, v.engine.now
-	for served := 0; served < n; {
+	for served < n {
 		for len(e.open) < fill {
 			v.submit(e.now)
 		}
 		served += len(e.Advance(e.NextEventNs()))
 	}
-	return float64(e.now-begin) / 1e9
+	return served, float64(e.now-begin) / 1e9
 }
 
 func (v *virtual) submit(atNs int64) {
@@ -140,7 +143,8 @@ func (v *virtual) submit(atNs int64) {
 	_ = v.engine.Submit(j) // ids of a source never repeat
 }
 
-func (v *virtual) point(load float64) Point {
+// point measures the error rate at one load to the given standard error.
+func (v *virtual) point(load, wantErr float64) Point {
 	perBatch := max(minPerBatch, 8*v.places())
 	v.poisson(load, perBatch) // warm-up
 	for {
@@ -152,7 +156,7 @@ func (v *virtual) point(load float64) Point {
 			rates[i] = float64(b) / float64(all)
 		}
 		_, stdErr := meanAndError(rates)
-		if stdErr <= curveStdErr || v.spent() {
+		if stdErr <= wantErr || v.spent() {
 			return Point{
 				OfferedPerS: load, ErrorRate: float64(bad) / float64(n), StdErr: stdErr,
 				ShedRate: float64(shed) / float64(n), Requests: n,

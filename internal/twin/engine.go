@@ -45,7 +45,7 @@ type seq struct {
 	ended    bool     // its last event is out
 	dropped  bool     // not to be served any more
 	arrived  bool
-	active   bool     // in the batch
+	active   bool // in the batch
 }
 
 // total is the number of tokens whose KV the next token needs.

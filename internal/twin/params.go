@@ -114,7 +114,7 @@ const (
 	demoSlowest = 100.0
 	demoFastest = 150.0
 	// demoAtUnit is the capacity at speed 1; a test holds it to the costs.
-	demoAtUnit = 120.0
+	demoAtUnit = 108.5
 )
 
 // DemoParams is the server of the demo: a capacity that the seed draws
@@ -137,7 +137,7 @@ func DemoParams(seed uint64) Params {
 		TokenBudget:     2048,
 		ChunkedPrefill:  true,
 		MaxRunning:      8,
-		MaxQueue:        8,
+		MaxQueue:        4,
 		ShedStatus:      429,
 		RetryAfter:      time.Second,
 		ErrorRate:       0.01,

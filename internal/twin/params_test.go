@@ -1,0 +1,69 @@
+package twin
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestValidate(t *testing.T) {
+	if err := DefaultParams().Validate(); err != nil {
+		t.Errorf("default: %v", err)
+	}
+	for seed := range uint64(20) {
+		if err := DemoParams(seed).Validate(); err != nil {
+			t.Errorf("demo %d: %v", seed, err)
+		}
+	}
+	tests := []struct {
+		field string
+		spoil func(*Params)
+	}{
+		{"step_fixed", func(p *Params) { p.StepFixed = -1 }},
+		{"step_fixed", func(p *Params) { p.StepFixed, p.PerSequence = 0, 0 }},
+		{"per_prefill_token", func(p *Params) { p.PerPrefillToken = 2 * time.Second }},
+		{"per_sequence", func(p *Params) { p.PerSequence = -1 }},
+		{"token_budget", func(p *Params) { p.TokenBudget = p.MaxRunning - 1 }},
+		{"max_running", func(p *Params) { p.MaxRunning = 0 }},
+		{"max_queue", func(p *Params) { p.MaxQueue = -2 }},
+		{"shed_status", func(p *Params) { p.ShedStatus = 500 }},
+		{"retry_after", func(p *Params) { p.RetryAfter = -1 }},
+		{"error_rate", func(p *Params) { p.ErrorRate = 1 }},
+		{"kv_blocks", func(p *Params) { p.KVBlocks = 0 }},
+		{"max_context", func(p *Params) { p.MaxContext = -1 }},
+		{"cache_blocks", func(p *Params) { p.CacheBlocks = p.KVBlocks + 1 }},
+		{"retain_ratio", func(p *Params) { p.RetainRatio = 0 }},
+		{"eviction", func(p *Params) { p.Eviction = "random" }},
+	}
+	for _, tt := range tests {
+		p := DefaultParams()
+		tt.spoil(&p)
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "parameter "+tt.field+" is") {
+			t.Errorf("%s out of range: error %v does not name it", tt.field, err)
+		}
+		if _, err := New(p, 1); err == nil {
+			t.Errorf("New took parameters with %s out of range", tt.field)
+		}
+	}
+}
+
+// TestDemoPreset holds the demo to what it is made for: a capacity from 100
+// to 150/s, another for each seed, and errors that are base errors at half
+// load, and sheds as a queue's near the capacity.
+func TestDemoPreset(t *testing.T) {
+	mix := BuiltinMix(1).Jobs
+	seen := map[int]bool{}
+	for seed := range uint64(10) {
+		got, err := Capacity(DemoParams(seed), mix, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Value < 0.98*demoSlowest || got.Value > 1.02*demoFastest {
+			t.Errorf("seed %d: capacity %.1f/s, want 100 to 150", seed, got.Value)
+		}
+		seen[int(got.Value)] = true
+	}
+	if len(seen) < 8 {
+		t.Errorf("ten seeds have only %d capacities", len(seen))
+	}
+}
