@@ -108,7 +108,7 @@ func newVirtual(p Params, mix []Job, seed uint64) (*virtual, error) {
 	e.quiet = true
 	fits := make([]Job, 0, len(mix))
 	for _, j := range mix {
-		if j.InputTokens+j.OutputTokens <= p.contextLimit() {
+		if p.fits(j) {
 			fits = append(fits, j)
 		}
 	}

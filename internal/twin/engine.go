@@ -136,12 +136,11 @@ func (e *Engine) meet(d due) {
 		e.leave(d.job)
 		return
 	}
-	s, limit := d.s, e.p.contextLimit()
-	inside := len(e.running) + e.waiting.n
+	s, inside := d.s, len(e.running)+e.waiting.n
 	switch {
 	case s.ended: // cancelled before it came
 		e.recycle(s)
-	case s.job.InputTokens > limit || s.job.OutputTokens > limit-s.job.InputTokens:
+	case !e.p.fits(s.job):
 		e.end(s, Event{Kind: Failed, Status: 400})
 		e.recycle(s)
 	case e.p.MaxQueue != Unbounded && inside >= e.p.MaxRunning+e.p.MaxQueue:

@@ -217,8 +217,8 @@ func TestPrefixCache(t *testing.T) {
 	p.PrefixCaching = true
 	far := int64(time.Hour)
 	jobs := []Job{
-		{ID: 1, InputTokens: 40, OutputTokens: 1, Blocks: []int64{11, 12}},              // cold
-		{ID: 2, ArriveNs: far, InputTokens: 50, OutputTokens: 1, Blocks: []int64{11, 12, 13}}, // 32 of 50
+		{ID: 1, InputTokens: 40, OutputTokens: 1, Blocks: []int64{11, 12}},                        // cold
+		{ID: 2, ArriveNs: far, InputTokens: 50, OutputTokens: 1, Blocks: []int64{11, 12, 13}},     // 32 of 50
 		{ID: 3, ArriveNs: 2 * far, InputTokens: 48, OutputTokens: 1, Blocks: []int64{11, 12, 13}}, // all cached, but one block is computed: 32
 		{ID: 4, ArriveNs: 3 * far, InputTokens: 49, OutputTokens: 1, Blocks: []int64{11, 12, 13}}, // 48
 		{ID: 5, ArriveNs: 4 * far, InputTokens: 49, OutputTokens: 1, Blocks: []int64{21, 12, 13}}, // another start: 0

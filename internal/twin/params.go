@@ -210,3 +210,9 @@ func (p Params) contextLimit() int {
 	}
 	return limit
 }
+
+// fits reports whether the server takes a job of this length.
+func (p Params) fits(j Job) bool {
+	limit := p.contextLimit()
+	return j.InputTokens <= limit && j.OutputTokens <= limit-j.InputTokens
+}
