@@ -27,13 +27,12 @@ type Output interface {
 
 // Result is the sum of a replay.
 type Result struct {
-	// Run is what the manifest says of it, its verdict too.
-	Run    trace.Run
 	Levels []trace.Level
 	// Scheduled is the number of requests drawn up, the warm-ups' too; it equals
 	// the sum of Outcomes.
 	Scheduled int64
 	Outcomes  map[trace.Outcome]int64
+	Validity  trace.Validity
 	Warnings  []string
 }
 
@@ -56,7 +55,8 @@ type run struct {
 	sender  *sender
 	client  *http.Client
 	fits    *calibration
-	spent   int64 // tokens
+	spent   int64     // tokens
+	said    trace.Run // what the manifest says of the run
 	result  Result
 }
 
@@ -82,7 +82,7 @@ func Run(ctx context.Context, cfg Config, tr Trace, out Output) (*Result, error)
 	if err := Preflight(ctx, cfg, tr.Manifest); err != nil {
 		return nil, err
 	}
-	r.result.Run = r.describe()
+	r.said = r.describe()
 	if err := r.setManifest(false); err != nil {
 		return nil, err
 	}
@@ -211,9 +211,10 @@ func (r *run) complete(l *trace.Level) error {
 // finish writes levels, verdict and prompts, whatever ended the run.
 func (r *run) finish(cause error) (*Result, error) {
 	res := &r.result
-	res.Run.Validity = verdict(res.Levels)
+	res.Validity = verdict(res.Levels)
+	r.said.Validity = res.Validity
 	var warnings []string
-	res.Run.Prompts, warnings = r.fits.report()
+	r.said.Prompts, warnings = r.fits.report()
 	res.Warnings = append(warnFiles(r.cfg.MaxInFlight), warnings...)
 	if errors.Is(cause, ErrOutput) {
 		return res, cause
@@ -226,7 +227,7 @@ func (r *run) finish(cause error) (*Result, error) {
 
 func (r *run) setManifest(clean bool) error {
 	err := r.out.SetManifest(func(m *trace.Manifest) {
-		m.Run, m.Clean, m.Warnings = new(r.result.Run), clean, r.result.Warnings
+		m.Run, m.Clean, m.Warnings = new(r.said), clean, r.result.Warnings
 	})
 	if err != nil {
 		return fmt.Errorf("%w: write manifest: %w", ErrOutput, err)
