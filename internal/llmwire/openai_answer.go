@@ -2,6 +2,7 @@ package llmwire
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -150,6 +151,7 @@ func openAIDelta(f *frame, r *reader) {
 		return
 	}
 	reasoned := false
+	var calls, legacy int // pieces of either form
 	for key := r.key(); key != nil; key = r.key() {
 		switch string(key) {
 		case "role":
@@ -167,14 +169,18 @@ func openAIDelta(f *frame, r *reader) {
 		case "refusal":
 			f.text(r, trace.ChunkRefusal)
 		case "tool_calls":
-			openAICalls(f, r)
+			calls += openAICalls(f, r)
 		case "function_call":
-			openAICall(f, r)
+			legacy += openAICall(f, r, true)
 		case "audio":
 			openAIAudio(f, r)
 		default:
 			r.skip()
 		}
+	}
+	if calls > 0 && legacy > 0 { // llama-cpp-python says a call in both forms
+		own := slices.DeleteFunc(f.pieces[f.start:], func(p piece) bool { return p.legacy })
+		f.pieces = f.pieces[:f.start+len(own)]
 	}
 }
 
@@ -192,21 +198,22 @@ func openAIAudio(f *frame, r *reader) {
 	}
 }
 
-func openAICalls(f *frame, r *reader) {
+func openAICalls(f *frame, r *reader) (n int) {
 	if !r.open('[') {
-		return
+		return 0
 	}
 	for r.more() {
-		openAICall(f, r)
+		n += openAICall(f, r, false)
 	}
+	return n
 }
 
 // openAICall reads a bit of a tool call, or the older function_call, which has
-// the function's members itself.
-func openAICall(f *frame, r *reader) {
-	p := piece{kind: trace.ChunkToolArgs}
+// the function's members itself. It returns the number of pieces added.
+func openAICall(f *frame, r *reader, legacy bool) int {
+	p := piece{kind: trace.ChunkToolArgs, legacy: legacy}
 	if !r.open('{') {
-		return
+		return 0
 	}
 	for key := r.key(); key != nil; key = r.key() {
 		switch string(key) {
@@ -223,9 +230,11 @@ func openAICall(f *frame, r *reader) {
 			}
 		}
 	}
-	if p.hasIndex || p.id.len()+p.size() > 0 {
-		f.pieces = append(f.pieces, p)
+	if !p.hasIndex && p.id.len()+p.size() == 0 {
+		return 0
 	}
+	f.pieces = append(f.pieces, p)
+	return 1
 }
 
 func openAIFunction(f *frame, r *reader, p *piece) {

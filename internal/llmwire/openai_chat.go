@@ -147,6 +147,8 @@ func chatPart(q *request, r *reader, role trace.Role) (n int) {
 		case "image_url", "image", "input_image":
 			r.skip()
 			q.images++
+		case "input_audio":
+			q.audio.add(r)
 		default:
 			r.skip()
 		}

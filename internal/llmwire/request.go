@@ -20,6 +20,7 @@ type request struct {
 	known    bool  // the prompt was understood
 	tools    int32
 	images   int32
+	audio    audioLength
 
 	sub reader // for values that were kept back until their role was known
 }
@@ -71,6 +72,7 @@ func (q *request) fill(rec *trace.Record, said *trace.Said) {
 		if !q.sizeless {
 			dst.Messages = q.messages
 		}
+		dst.AudioMs = q.audio.ms()
 	}
 	said.RequestModel = q.said.RequestModel
 	said.ReasoningLevel = q.said.ReasoningLevel
