@@ -24,20 +24,23 @@ type conn struct {
 	// tail is the answer under way when the connection was joined.
 	tail *tail
 
-	blind     string // why nothing is read; "" = HTTP
-	exchanges int    // begun
-	messages  [2]int // start lines seen
-	started   [2]bool
-	interim   bool // the answer under way may be preceded by interim ones
+	blind     string  // why nothing is read; "" = HTTP
+	exchanges int     // begun
+	messages  [2]int  // start lines seen
+	started   [2]bool // a byte was seen
+	interim   bool    // the answer under way may be preceded by interim ones
 	// lostReq: requests may have been lost since the last pairing; lostResp
 	// likewise. pipelined: the client is known to send several at once.
 	lostReq, lostResp, pipelined bool
-	clock                        [2]int64
-	delivery                     uint64
-	over                         ending
-	unread                       int64 // bytes that belong to no message
-	held                         []heldCall
-	heldBytes                    int
+	// between is what was lost before the head of an answer: nobody knows yet
+	// whether it was of the exchange that waits or of nothing that was seen.
+	between   hole
+	clock     [2]int64
+	delivery  uint64
+	over      ending
+	unread    int64 // bytes that belong to no message
+	held      []heldCall
+	heldBytes int
 }
 
 // tail is an answer whose beginning was not seen.
@@ -47,7 +50,13 @@ type tail struct {
 	http bool
 }
 
-func newConn(rec *recording, info *ConnInfo) *conn {
+// hole counts what one direction lost at one place.
+type hole struct {
+	bytes, gaps int64
+	capped      bool // by the reassembler's limit
+}
+
+func openConn(rec *recording, info *ConnInfo) *conn {
 	c := &conn{rec: rec, info: info}
 	c.req = parser{out: (*asks)(c)}
 	c.resp = parser{answer: true, out: (*answers)(c)}
@@ -93,6 +102,9 @@ func (c *conn) data(d Dir, b []byte, t int64) {
 		return
 	}
 	c.parser(d).feed(b, t)
+	if d == ToClient && c.answering != nil {
+		c.answering.respLast = t // chunk framing counts as well
+	}
 }
 
 const preface = "PRI * HTTP/2.0\r\n"
@@ -121,21 +133,21 @@ func (c *conn) gap(d Dir, n int64, reason string, t int64) {
 	if c.blind != "" {
 		return
 	}
-	if e := c.current(d); e != nil {
-		e.gaps++
-		e.capLost = e.capLost || reason == lostCap
+	h := hole{gaps: 1, capped: reason == lostCap}
+	switch {
+	case d == ToServer && c.asking != nil:
+		c.asking.holed(h)
+	case d == ToClient && c.answering != nil:
+		c.answering.holed(h)
+	case d == ToClient:
+		c.between.gaps++
+		c.between.capped = c.between.capped || h.capped
 	}
 	c.parser(d).gap(n, c.advance(d, t))
 }
 
-// current is the exchange to which lost bytes belong.
-func (c *conn) current(d Dir) *exchange {
-	if d == ToServer {
-		return c.asking
-	}
-	if c.answering != nil {
-		return c.answering
-	}
+// waiting is the oldest exchange without an answer; nil if there is none.
+func (c *conn) waiting() *exchange {
 	for _, e := range c.queue {
 		if !e.respDone {
 			return e
@@ -166,6 +178,8 @@ func (c *conn) ended(d Dir, rst bool, t int64) {
 }
 
 func (c *conn) closed() {
+	c.req.drain()
+	c.resp.drain()
 	c.finishAll()
 	if c.messages == [2]int{} && c.blind == "" && c.unread > 0 && (c.tail == nil || !c.tail.http) {
 		c.rec.acct.blind("unknown_protocol", c.unread)
@@ -177,6 +191,10 @@ func (c *conn) closed() {
 // decided: an answer may still come to a client that only closed its sending
 // half.
 func (c *conn) finishAll() {
+	if e := c.waiting(); e != nil && c.answering == nil {
+		e.holed(c.between)
+	}
+	c.between = hole{}
 	for _, e := range c.limbo {
 		e.finish(c.over)
 	}
@@ -215,6 +233,7 @@ func (c *conn) match(t int64) *exchange {
 		c.pipelined = true
 	}
 	for _, e := range c.queue[:at] { // their answers were in the hole
+		e.holed(c.between)
 		e.finish(c.over)
 	}
 	c.queue = slices.Delete(c.queue, 0, at)
@@ -245,16 +264,13 @@ func (c *conn) broken(d Dir, reason string, e *exchange) {
 	}
 }
 
-// drop counts bytes that belong to no message.
-func (c *conn) drop(b []byte, opaque bool) {
-	switch {
-	case c.blind != "":
-		c.rec.acct.blind(c.blind, int64(len(b)))
-	case opaque:
-		c.rec.acct.blind("opaque", int64(len(b)))
-	default:
-		c.unread += int64(len(b))
+// opaque counts bytes of another protocol.
+func (c *conn) opaque(b []byte) {
+	reason := c.blind
+	if reason == "" {
+		reason = "opaque"
 	}
+	c.rec.acct.blind(reason, int64(len(b)))
 }
 
 // leave takes a finished exchange out of the queue.

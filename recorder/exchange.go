@@ -118,9 +118,16 @@ func (e *exchange) takeAnswer(p []byte) bool {
 // answerHole: n bytes of the answer are lost.
 func (e *exchange) answerHole(n int64) {
 	e.resp.hole(n)
-	if e.status != 0 && e.answer != nil {
+	if e.answer != nil {
 		e.answer.hole()
 	}
+}
+
+// holed accounts for a hole in one of the messages.
+func (e *exchange) holed(h hole) {
+	e.gaps += h.gaps
+	e.resp.lost += h.bytes
+	e.capLost = e.capLost || h.capped
 }
 
 // finish closes the exchange and hands it to the sink.
@@ -225,7 +232,7 @@ func (e *exchange) fillSizes() {
 // kept only where someone asked for it.
 func (e *exchange) fillBodies() {
 	e.x.ReqBody, e.x.ReqBodyCut = e.req.data, e.req.cut
-	e.x.RespBodyCut = e.resp.cut
+	e.x.RespBodyCut += e.resp.cut
 	if e.rec.cfg.KeepText {
 		e.x.RespBody = e.resp.data
 	} else {

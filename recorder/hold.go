@@ -26,13 +26,19 @@ const maxHeldAnswer = 1 << 20
 // packet that was lost on the way to us, and not on the way to the server,
 // makes the answer come first.
 func (c *conn) wait(d Dir) bool {
-	if d != ToClient || c.blind != "" || c.info.streams == nil {
+	if d != ToClient || c.blind != "" {
 		return false
 	}
-	if len(c.held) > 0 {
-		return true
+	return len(c.held) > 0 || c.requestsHeld() && c.waiting() == nil
+}
+
+// requestsHeld reports whether the reassembler holds bytes of requests back.
+func (c *conn) requestsHeld() bool {
+	if c.info.streams == nil {
+		return false
 	}
-	return c.info.streams.dirs[ToServer].holeAt != 0 && c.current(ToClient) == nil
+	st := &c.info.streams.dirs[ToServer]
+	return st.holeAt != 0 || len(st.pieces) > 0
 }
 
 // hold keeps a call for later.
@@ -44,11 +50,7 @@ func (c *conn) hold(call heldCall) {
 
 // release makes the kept calls once the hole is closed, or at any price.
 func (c *conn) release(now bool) {
-	if len(c.held) == 0 {
-		return
-	}
-	open := c.info.streams != nil && c.info.streams.dirs[ToServer].holeAt != 0
-	if open && !now && c.heldBytes <= maxHeldAnswer {
+	if len(c.held) == 0 || !now && c.requestsHeld() && c.heldBytes <= maxHeldAnswer {
 		return
 	}
 	held := c.held

@@ -17,8 +17,11 @@ type messages interface {
 	end(h *head, t int64)
 	// broken: from here on the stream is not HTTP/1; first are its next bytes.
 	broken(reason string, first []byte, t int64)
-	// skipped: bytes that belong to no message that could be followed.
-	skipped(b []byte, opaque bool, t int64)
+	// skipped: bytes that belong to no message that could be followed, the
+	// first and last of which came at t0 and t1.
+	skipped(b []byte, t0, t1 int64)
+	// opaque: bytes of another protocol.
+	opaque(b []byte)
 }
 
 // bodyMode is what follows a head.
@@ -64,6 +67,7 @@ type parser struct {
 	h     head
 	list  fieldList
 	line  []byte // the line under way, where a piece ended inside it
+	marks []lostMark
 	t0    int64  // time of the line's first byte
 	over  bool   // the line is longer than maxHead: its rest is dropped
 	left  int64  // of the body or the chunk
@@ -92,7 +96,7 @@ func (p *parser) step(b []byte, t int64) []byte {
 	case inChunkEnd:
 		return p.takeChunkEnd(b, t)
 	case inOpaque:
-		p.out.skipped(b, true, t)
+		p.out.opaque(b)
 		return nil
 	case inRefused:
 		return p.takeRefused(b, t)
@@ -196,6 +200,11 @@ func (p *parser) readStart(line []byte, t int64) {
 		return
 	}
 	p.begin(h)
+	if h.minor < 0 {
+		p.out.header(&p.h, false, t)
+		p.out.end(&p.h, t)
+		p.breakOff(faultVersion, nil, t)
+	}
 }
 
 func (p *parser) begin(h head) {
@@ -258,7 +267,7 @@ func (p *parser) breakOff(reason string, first []byte, t int64) {
 	p.state = inOpaque
 	p.out.broken(reason, first, t)
 	if len(first) > 0 {
-		p.out.skipped(first, true, t)
+		p.out.opaque(first)
 	}
 	p.line = nil
 }
@@ -270,7 +279,7 @@ func (p *parser) streamEnd(t int64) {
 	}
 }
 
-// opaque: the bytes that follow are of another protocol.
-func (p *parser) opaque() {
+// turnOpaque: the bytes that follow are of another protocol.
+func (p *parser) turnOpaque() {
 	p.state = inOpaque
 }

@@ -102,7 +102,7 @@ func (p *parser) takeRefused(b []byte, t int64) []byte {
 	}
 	line := bytes.TrimSuffix(p.line[:len(p.line)-1], []byte("\r"))
 	var h head
-	if !parseRequestLine(line, &h) {
+	if !parseRequestLine(line, &h) || h.minor < 0 {
 		p.replay(t)
 		return b[n+1:]
 	}

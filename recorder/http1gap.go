@@ -16,7 +16,7 @@ func (p *parser) gap(n, t int64) {
 		p.gapInChunkEnd(n, t)
 	case inChunkSize, inChunkExt, inChunkLost, inTrailer:
 		p.out.hole(n, false, t)
-		p.dropLine()
+		p.drain()
 		p.state = inChunkLost
 	case inHeader:
 		p.out.hole(n, false, t)
@@ -71,66 +71,122 @@ func (p *parser) gapInChunkEnd(n, t int64) {
 
 // lose starts the search for the next start line.
 func (p *parser) lose() {
-	p.dropLine()
+	p.drain()
 	p.state, p.loose = inResync, true
 }
 
 func (p *parser) dropLine() {
-	p.line, p.over = p.line[:0], false
+	p.line, p.marks, p.over = p.line[:0], p.marks[:0], false
 }
 
-// takeLost collects one line after a hole, no more of it than can become
-// something known.
+// maxLost bounds what is held of one line after a hole, and keepLost what of
+// it stays when it is longer: a start line has its place at the line's end.
+const (
+	maxLost  = 64 << 10
+	keepLost = 16 << 10
+)
+
+// lostMark is when a piece of the line under way came.
+type lostMark struct {
+	from int
+	t    int64
+}
+
+// takeLost collects one line after a hole. Its last part may be a start line,
+// since a body need not end with a line end.
 func (p *parser) takeLost(b []byte, t int64) []byte {
-	if len(p.line) == 0 && !p.over {
-		p.t0 = t
-	}
-	n := bytes.IndexByte(b, '\n')
-	end := n + 1
-	if n < 0 {
+	end := bytes.IndexByte(b, '\n') + 1
+	whole := end > 0
+	if !whole {
 		end = len(b)
 	}
-	piece := b[:end]
-	if p.over {
-		p.out.skipped(piece, false, t)
-	} else {
-		p.line = append(p.line, piece...)
-		if n < 0 && (len(p.line) > maxHead || !p.mayResync(p.line)) {
-			p.out.skipped(p.line, false, t)
-			p.line, p.over = p.line[:0], true
-		}
-	}
-	if n >= 0 {
-		line := p.line
-		p.dropLine()
-		p.resync(line, t)
+	p.marks = append(p.marks, lostMark{len(p.line), t})
+	p.line = append(p.line, b[:end]...)
+	switch {
+	case whole:
+		p.resync(t)
+	case len(p.line) > maxLost:
+		p.skip(len(p.line) - keepLost)
 	}
 	return b[end:]
 }
 
-func (p *parser) mayResync(part []byte) bool {
-	return mayStart(p.answer, part) ||
-		p.state == inChunkLost && mayBeSize(bytes.TrimSuffix(part, []byte("\r")))
+// skip gives up the first n held bytes.
+func (p *parser) skip(n int) {
+	p.out.skipped(p.line[:n], p.timeOf(0), p.timeOf(n-1))
+	last := p.timeOf(n)
+	p.line = append(p.line[:0], p.line[n:]...)
+	p.marks = append(p.marks[:0], lostMark{0, last})
+}
+
+// timeOf is when a held byte came.
+func (p *parser) timeOf(at int) int64 {
+	var t int64
+	for _, m := range p.marks {
+		if m.from > at {
+			break
+		}
+		t = m.t
+	}
+	return t
+}
+
+// drain gives up what is held.
+func (p *parser) drain() {
+	if n := len(p.line); n > 0 && (p.state == inResync || p.state == inChunkLost) {
+		p.skip(n)
+	}
+	p.line, p.marks, p.over = p.line[:0], p.marks[:0], false
 }
 
 // resync looks at one line that came after a hole: a start line begins the
 // next message, a chunk's first line goes on with the body.
-func (p *parser) resync(whole []byte, t int64) {
-	if len(whole) == 0 { // the end of a line that was skipped
-		return
-	}
-	line := bytes.TrimSuffix(whole[:len(whole)-1], []byte("\r"))
+func (p *parser) resync(t int64) {
+	line := bytes.TrimSuffix(p.line[:len(p.line)-1], []byte("\r"))
 	var h head
-	if p.answer && parseStatusLine(line, &h) || !p.answer && parseRequestLine(line, &h) {
+	if at := p.findStart(line, &h); at >= 0 {
+		p.t0 = p.timeOf(at)
+		if at > 0 {
+			p.out.skipped(p.line[:at], p.timeOf(0), p.timeOf(at-1))
+		}
+		p.dropLine()
 		p.begin(h)
 		return
 	}
 	if p.state == inChunkLost && len(line) > 0 && mayBeSize(line) {
+		size := append(bytes.Clone(line), '\n')
+		p.dropLine()
 		p.nextChunk()
-		p.takeChunkSize(append(bytes.Clone(line), '\n'), t)
+		p.takeChunkSize(size, t)
 		return
 	}
-	p.out.skipped(whole, false, t)
+	p.skip(len(p.line))
+	p.marks = p.marks[:0]
+}
+
+// findStart returns the place of a start line that ends the line, -1 if there
+// is none.
+func (p *parser) findStart(line []byte, h *head) int {
+	if p.answer {
+		if at := bytes.LastIndex(line, []byte("HTTP/1.")); at >= 0 && parseStatusLine(line[at:], h) {
+			return at
+		}
+		return -1
+	}
+	if parseRequestLine(line, h) && h.minor >= 0 {
+		return 0
+	}
+	if !bytes.HasSuffix(line, []byte(" HTTP/1.1")) && !bytes.HasSuffix(line, []byte(" HTTP/1.0")) {
+		return -1
+	}
+	best := -1
+	for _, method := range [...]string{"GET /", "POST /", "HEAD /", "PUT /", "DELETE /", "PATCH /", "OPTIONS /"} {
+		best = max(best, bytes.LastIndex(line, []byte(method)))
+	}
+	if best >= 0 && parseRequestLine(line[best:], h) {
+		return best
+	}
+	return -1
 }
 
 // mayBeSize reports whether a line is the size of a chunk: no line of an event

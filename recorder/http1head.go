@@ -17,7 +17,8 @@ const (
 
 // head is the start line and the header of one message.
 type head struct {
-	// minor is the version 1.minor.
+	// minor is the version 1.minor; -1 is HTTP/0.9, a line without header
+	// that a body without head answers.
 	minor  int
 	method string
 	target string
@@ -202,6 +203,7 @@ func (f *framing) settle() {
 // Reasons for which a message could not be followed to its end.
 const (
 	faultStart    = "start_line"
+	faultVersion  = "http_0.9"
 	faultLength   = "content_length"
 	faultTransfer = "transfer_encoding"
 	faultChunk    = "chunk"
@@ -236,10 +238,14 @@ func equalFold(s, lower string) bool {
 func parseRequestLine(line []byte, h *head) bool {
 	line = bytes.TrimRight(line, " \t")
 	method, rest, ok := bytes.Cut(line, []byte(" "))
-	if !ok || len(method) > maxMethod || !isToken(method) {
+	if !ok || len(rest) == 0 || len(method) > maxMethod || !isToken(method) {
 		return false
 	}
 	at := bytes.LastIndexByte(rest, ' ')
+	if at < 0 && string(method) == "GET" && rest[0] == '/' {
+		h.method, h.target, h.minor = "GET", string(rest), -1
+		return true
+	}
 	if at < 0 || !parseVersion(rest[at+1:], h) {
 		return false
 	}

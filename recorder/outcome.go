@@ -32,7 +32,7 @@ func (e *exchange) outcome(end ending) (trace.Outcome, trace.OutcomeDetail) {
 		return trace.OutcomeCutByCapture, trace.DetailCap
 	case e.gaps > 0:
 		return trace.OutcomeCutByCapture, trace.DetailGap
-	case e.fault != "":
+	case e.fault != "" && !(e.reqDone && e.respDone):
 		return trace.OutcomeCutByCapture, ""
 	case e.gone(end):
 		return trace.OutcomeClientAbort, trace.DetailRecorded

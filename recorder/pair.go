@@ -17,11 +17,15 @@ func (a *asks) start(_ *head, t0 int64) {
 }
 
 func (a *asks) header(h *head, cut bool, t int64) bodyMode {
-	e := a.conn().asking
+	c := a.conn()
+	e := c.asking
 	if e == nil {
 		return bodyFramed
 	}
 	e.header(h, cut, t)
+	if h.minor < 0 {
+		e.fault = faultVersion // until an answer with a head comes
+	}
 	if h.method == "CONNECT" {
 		return bodyNone
 	}
@@ -69,7 +73,9 @@ func (a *asks) broken(reason string, _ []byte, _ int64) {
 	c.broken(ToServer, reason, c.asking)
 }
 
-func (a *asks) skipped(b []byte, opaque bool, _ int64) { a.conn().drop(b, opaque) }
+func (a *asks) skipped(b []byte, _, _ int64) { a.conn().unread += int64(len(b)) }
+
+func (a *asks) opaque(b []byte) { a.conn().opaque(b) }
 
 // answers is a connection as the parser of its answers sees it.
 type answers conn
@@ -92,6 +98,7 @@ func (a *answers) start(_ *head, t0 int64) {
 		c.leave(e)
 	}
 	c.answering = c.match(t0)
+	c.between = hole{}
 	if c.answering == nil && first && !joined && !c.info.SawSYN {
 		c.answering = c.rec.begin(c, t0)
 		c.answering.lateJoin = true
@@ -118,7 +125,7 @@ func (a *answers) header(h *head, cut bool, t int64) bodyMode {
 	}
 	mode := bodiless(h, e.x.Method)
 	if mode == bodyOpaque {
-		c.req.opaque()
+		c.req.turnOpaque()
 	}
 	return mode
 }
@@ -144,11 +151,14 @@ func (a *answers) body(b []byte, t int64) {
 func (a *answers) hole(n int64, sure bool, _ int64) {
 	c := a.conn()
 	c.lostResp = c.lostResp || !sure
-	if e := c.current(ToClient); e != nil {
-		e.answerHole(n)
-		if sure {
-			e.resp.wire += n
-		}
+	e := c.answering
+	if e == nil {
+		c.between.bytes += n
+		return
+	}
+	e.answerHole(n)
+	if sure {
+		e.resp.wire += n
 	}
 }
 
@@ -181,22 +191,24 @@ func (a *answers) broken(reason string, _ []byte, _ int64) {
 	c.broken(ToClient, reason, c.answering)
 }
 
-func (a *answers) skipped(b []byte, opaque bool, t int64) {
+func (a *answers) opaque(b []byte) { a.conn().opaque(b) }
+
+func (a *answers) skipped(b []byte, t0, t1 int64) {
 	c := a.conn()
-	c.drop(b, opaque)
-	if !opaque && !c.info.SawSYN && c.messages == [2]int{} || c.tail != nil {
-		c.readTail(b, t)
+	c.unread += int64(len(b))
+	if c.tail != nil || !c.info.SawSYN && c.messages == [2]int{} {
+		c.readTail(b, t0, t1)
 	}
 }
 
 // readTail takes bytes of the answer under way when the connection was joined.
-func (c *conn) readTail(b []byte, t int64) {
+func (c *conn) readTail(b []byte, t0, t1 int64) {
 	if c.tail == nil {
-		e := c.rec.newExchange(c, t)
+		e := c.rec.newExchange(c, t0)
 		e.lateJoin = true
 		c.tail = &tail{e: e}
 	}
-	c.tail.e.respLast = t
+	c.tail.e.respLast = t1
 	c.tail.e.resp.wire += int64(len(b))
 	if bytes.HasPrefix(b, []byte("data:")) || string(bytes.TrimRight(b, "\r\n")) == "0" {
 		c.confirmTail()

@@ -148,7 +148,7 @@ func (r *recording) report(src Source) Report {
 	return rep
 }
 
-func (r *recording) open(info *ConnInfo) { r.conns[info.ID] = newConn(r, info) }
+func (r *recording) open(info *ConnInfo) { r.conns[info.ID] = openConn(r, info) }
 
 // conn finds a connection and makes the calls it has kept, if their time has
 // come.
