@@ -120,18 +120,6 @@ func (w BusyWindow) overlaps(v BusyWindow) bool {
 	return w.StartUnixNs < v.StartUnixNs+minuteNs && v.StartUnixNs < w.StartUnixNs+minuteNs
 }
 
-// PeakPerS returns the highest rate over one minute of ascending starts, nil
-// where they span less.
-func PeakPerS(starts []int64) *float64 {
-	if len(starts) == 0 {
-		return nil
-	}
-	if top := busiest(starts); len(top) > 0 {
-		return &top[0].PerS
-	}
-	return nil
-}
-
 const (
 	slots        = 10
 	slotParts    = 10

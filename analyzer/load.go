@@ -94,9 +94,10 @@ func place(loads []*load, closed bool) {
 
 // sample is what the fits take: the judged loads with their runs.
 type sample struct {
-	x      []float64
-	runs   []stats.Run
-	blocks []stats.Run
+	// x are the loads of the fits, loads the nominal ones.
+	x, loads []float64
+	runs     []stats.Run
+	blocks   []stats.Run
 }
 
 // failures selects what is counted as failure.
@@ -122,7 +123,7 @@ func sampleOf(loads []*load, count failures) sample {
 			c := r.counts()
 			s.runs = append(s.runs, stats.Run{Level: len(s.x), N: float64(c.n), K: float64(count(c))})
 		}
-		s.x = append(s.x, l.x)
+		s.x, s.loads = append(s.x, l.x), append(s.loads, l.perS)
 	}
 	return s
 }

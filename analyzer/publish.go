@@ -29,16 +29,20 @@ func (t *transition) publish() {
 	t.suggestNext()
 }
 
+// extrapolateAbove is how much worse in AICc the onset must be before a
+// capacity is published that no load has reached.
+const extrapolateAbove = 10
+
 // onsetInstead reports whether an onset is published although a capacity
 // family is best: where no load is saturated the capacity would be
-// extrapolated from the foot of the curve, and an onset fits as well.
+// extrapolated from the foot of the curve, which takes strong evidence.
 func (t *transition) onsetInstead() bool {
 	if t.saturated() {
 		return false
 	}
-	for _, f := range t.rivals() {
+	for _, f := range t.families {
 		if f.model.Shape == stats.ShapeOnset || f.model.Shape == stats.ShapeLogistic {
-			return true
+			return f.delta <= extrapolateAbove
 		}
 	}
 	return false
@@ -213,7 +217,7 @@ func (t *transition) cleanBelow(sub stats.Counts) bool {
 // between publishes the gap after load i.
 func (t *transition) between(i int) {
 	i = min(max(i, 0), len(t.counts.X)-2)
-	t.c.Low, t.c.High = new(t.counts.X[i]), new(t.counts.X[i+1])
+	t.c.Low, t.c.High = new(t.sample.loads[i]), new(t.sample.loads[i+1])
 }
 
 // jump publishes the two loads of a step.
@@ -231,7 +235,7 @@ func (t *transition) jump() {
 func (t *transition) jumpAt(x float64) {
 	for i := range len(t.counts.X) - 1 {
 		if t.counts.X[i] <= x && x < t.counts.X[i+1] {
-			t.c.JumpLow, t.c.JumpHigh = new(t.counts.X[i]), new(t.counts.X[i+1])
+			t.c.JumpLow, t.c.JumpHigh = new(t.sample.loads[i]), new(t.sample.loads[i+1])
 		}
 	}
 }
@@ -256,7 +260,7 @@ func (t *transition) bracket() {
 
 // suggestNext proposes the middle of the widest gap inside the interval.
 func (t *transition) suggestNext() {
-	xs := t.counts.X
+	xs := t.sample.loads
 	low, high := xs[0], xs[len(xs)-1]
 	if t.c.Low != nil {
 		low = *t.c.Low

@@ -83,7 +83,8 @@ func unmeasured(o Objective) string {
 	return fmt.Sprintf("no sample of %s at a load that can be judged", o.Metric)
 }
 
-// sampleOfMisses counts the misses of one objective.
+// sampleOfMisses counts the misses of one objective, at nominal loads: the
+// ends of its bracket are levels of the table.
 func sampleOfMisses(loads []*load, index int) sample {
 	var s sample
 	for _, l := range loads {
@@ -94,7 +95,7 @@ func sampleOfMisses(loads []*load, index int) sample {
 			}
 		}
 		if len(runs) > 0 {
-			s.x = append(s.x, l.x)
+			s.x = append(s.x, l.perS)
 			s.runs = append(s.runs, runs...)
 		}
 	}

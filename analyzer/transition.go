@@ -108,9 +108,9 @@ func (t *transition) failures() float64 {
 // belowFirst: even the lowest load is above the cut.
 func (t *transition) belowFirst() {
 	t.c.Verdict = Found
-	t.c.High = new(t.sample.x[0])
-	t.c.NextPerS = new(t.sample.x[0] / 2)
-	t.c.Reason = fmt.Sprintf("λc is below the lowest load: %.1f %% fail at %s", 100*t.rate(0), formatNumber(t.sample.x[0]))
+	t.c.High = new(t.sample.loads[0])
+	t.c.NextPerS = new(t.sample.loads[0] / 2)
+	t.c.Reason = fmt.Sprintf("λc is below the lowest load: %.1f %% fail at %s", 100*t.rate(0), formatNumber(t.sample.loads[0]))
 	if t.closed {
 		return
 	}
@@ -134,7 +134,7 @@ func (t *transition) absent() {
 	t.c.Verdict = NotFound
 	t.c.Family = new(stats.ShapeConst.String())
 	t.c.Epsilon0 = new(t.failures() / t.trials())
-	last := t.sample.x[len(t.sample.x)-1]
+	last := t.sample.loads[len(t.sample.loads)-1]
 	t.c.NextPerS = new(1.5 * last)
 	t.c.Reason = fmt.Sprintf("the error rate does not rise with load up to %s", formatNumber(last))
 	ratio, ok := stats.DetectableRatio(t.sample.x, t.sample.runs, t.counted().Phi, t.seed)
