@@ -84,10 +84,9 @@ func (s *Server) outputTokens(q *wireRequest, id uint64) (n int, reason string, 
 	if q.MaxCompletionTokens != nil {
 		asked = q.MaxCompletionTokens
 	}
-	drawn := s.drawOutput(id)
 	switch {
 	case asked == nil:
-		return drawn, "stop", nil
+		return s.drawOutput(id), "stop", nil
 	case *asked < 1:
 		return 0, "", &badRequest{http.StatusBadRequest, "max_tokens: want at least 1"}
 	}

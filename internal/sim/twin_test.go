@@ -2,10 +2,8 @@ package sim
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,71 +13,6 @@ import (
 
 	"github.com/lambdac/lambdac/internal/twin"
 )
-
-// pipeListener hands out in-memory connections, which virtual time can wait
-// on.
-type pipeListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newPipeListener() *pipeListener {
-	return &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
-func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// bench is a server and its client inside one bubble of virtual time.
-type bench struct {
-	server *Server
-	client *http.Client
-	stop   func()
-}
-
-func newBench(t *testing.T, cfg Config) *bench {
-	t.Helper()
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := newPipeListener()
-	hs := &http.Server{Handler: s}
-	served := make(chan struct{})
-	go func() { defer close(served); _ = hs.Serve(l) }()
-	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, MaxIdleConnsPerHost: 1000}
-	return &bench{server: s, client: &http.Client{Transport: transport}, stop: func() {
-		transport.CloseIdleConnections()
-		_ = s.Close()
-		_ = hs.Close()
-		<-served
-	}}
-}
-
-// words returns n words.
-func fillerWords(n int) string { return strings.Repeat(" word", n) }
 
 // TestSimEqualsTwin sends one arrival list to the HTTP server and to the
 // engine: every token comes at the same time, and every request ends alike.
@@ -162,7 +95,7 @@ func compareStamps(t *testing.T, id uint64, want, got string) {
 
 // follow sends the job as a streamed chat and returns what came when.
 func follow(b *bench, j twin.Job, start time.Time) (seen []string) {
-	body := fmt.Sprintf(`{"stream":true,"max_tokens":%d,"messages":[{"role":"user","content":%q}]}`, j.OutputTokens, fillerWords(j.InputTokens))
+	body := fmt.Sprintf(`{"stream":true,"max_tokens":%d,"messages":[{"role":"user","content":%q}]}`, j.OutputTokens, filler(j.InputTokens))
 	resp, err := b.client.Post("http://sim/v1/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		return []string{err.Error()}
