@@ -172,7 +172,7 @@ func replayTo(t *testing.T, ctx context.Context, s *stub, cfg Config, tr Trace, 
 		cfg.Target = "http://192.0.2.1:8000"
 	}
 	res, err := Run(ctx, cfg, tr, out)
-	_ = server.Close()
+	_ = server.Shutdown(context.Background()) // waits for handlers that still sleep
 	<-served
 	synctest.Wait()
 	return res, err
