@@ -18,11 +18,11 @@ func features(x *trace.Exchange) *trace.Features {
 		reason = trace.FeatureOpaque
 	case !x.Record.RespComplete || x.RespBodyCut > 0:
 		reason = trace.FeatureBodyDropped
-	case len(x.Answer) == 0:
+	case len(generated(x.Answer)) == 0:
 		reason = trace.FeatureOpaque
 	}
 	f.Reason = &reason
-	if reason == trace.FeatureOpaque {
+	if len(x.Answer) == 0 {
 		if declined(x.Said.FinishReasons) {
 			f.Refusal = new(true)
 		}

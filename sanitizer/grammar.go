@@ -72,11 +72,12 @@ var mediaTypes = [...]string{
 }
 
 func readMedia(v string) (string, bool) {
-	kind, params, _ := strings.Cut(strings.ToLower(v), ";")
+	kind, params, _ := strings.Cut(v, ";")
 	kind, ok := readMediaRange(kind)
 	if !ok {
 		return "", false
 	}
+	params = strings.ToLower(params)
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
 		switch value = strings.Trim(value, `"`); {
@@ -92,7 +93,7 @@ func readMediaList(v string) (string, bool) {
 	var kept []string
 	for item := range strings.SplitSeq(v, ",") {
 		kind, _, _ := strings.Cut(item, ";")
-		kind, ok := readMediaRange(strings.ToLower(kind))
+		kind, ok := readMediaRange(kind)
 		if !ok || len(kept) == maxListed {
 			return "", false
 		}
@@ -104,13 +105,13 @@ func readMediaList(v string) (string, bool) {
 func readMediaRange(s string) (string, bool) {
 	s = strings.TrimSpace(s)
 	top, sub, ok := strings.Cut(s, "/")
-	if !ok || !slices.Contains(mediaTypes[:], top) || len(sub) > 48 {
+	if !ok || !slices.Contains(mediaTypes[:], strings.ToLower(top)) || len(sub) > 48 {
 		return "", false
 	}
 	if sub != "*" && (sub == "" || !madeOf(sub, ".+-") || digitCount(sub) > 4 || suspect(sub) != trusted) {
 		return "", false
 	}
-	return s, true
+	return strings.ToLower(s), true
 }
 
 // codings are the codings of the IANA HTTP registry that servers use, and the
@@ -151,13 +152,11 @@ func readRetryAfter(v string) (string, bool) {
 func readProduct(v string) (string, bool) {
 	product, _, _ := strings.Cut(v, " ")
 	name, version, _ := strings.Cut(product, "/")
-	if name == "" || len(product) > 48 || !madeOf(name, "-_.") || digitCount(name) > 4 || suspect(name) != trusted {
+	plain := len(product) <= 48 && madeOf(name, "-_.") && digitCount(name) <= 4 && suspect(name) == trusted
+	if name == "" || !isLetter(name[0]) || !plain || !readableVersion(version) {
 		return "", false
 	}
-	if version == "" || !readableVersion(version) {
-		return name, true
-	}
-	return name + "/" + version, true
+	return product, true
 }
 
 // readableVersion reports "1.99.1", "v20.20.2", "2.0.0-rc.1" and also words

@@ -97,11 +97,27 @@ func (s *Sanitizer) header(column string, f trace.Field) (name, kept string) {
 		return rule.name, ""
 	}
 	s.tally.add("header_value", column, 1)
-	if name := string(lower); plainName(name) {
-		return name, ""
+	if name = s.unknownName(f.Name, lower); name == otherName {
+		s.tally.add("header_name", column, 1)
 	}
-	s.tally.add("header_name", column, 1)
-	return otherName, ""
+	return name, ""
+}
+
+// maxNames bounds the memory of names already judged.
+const maxNames = 1 << 10
+
+// unknownName judges the name of a header that the policy does not list, and
+// remembers: clients send the same two dozen with every request.
+func (s *Sanitizer) unknownName(raw string, lower []byte) string {
+	if kept, ok := s.names.get(raw); ok {
+		return kept
+	}
+	kept := otherName
+	if plainName(raw) {
+		kept = string(lower)
+	}
+	s.names.put(strings.Clone(raw), kept)
+	return kept
 }
 
 // lowerToken appends name in lower case; ok is false where it is longer than

@@ -65,7 +65,7 @@ func randomLetters(run string) bool {
 	if odd := oddPairs(run); odd >= 2 && odd*5 >= len(run)-1 {
 		return true
 	}
-	return len(run) >= 10 && caseChanges(run)*3 > len(run)
+	return len(run) >= 10 && caseChanges(run)*5 > len(run)*2
 }
 
 func caseChanges(run string) (n int) {

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/lambdac/lambdac/trace"
@@ -77,7 +79,9 @@ func plantedKinds() []kind {
 		{"mac", func(r *rand.Rand) string {
 			return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", r.IntN(256), r.IntN(256), r.IntN(256), r.IntN(256), r.IntN(256), r.IntN(256))
 		}},
-		{"ssn", func(r *rand.Rand) string { return random(r, "12345678", 3) + "-" + random(r, "12345678", 2) + "-" + random(r, digits, 4) }},
+		{"ssn", func(r *rand.Rand) string {
+			return random(r, "12345678", 3) + "-" + random(r, "12345678", 2) + "-" + random(r, digits, 4)
+		}},
 		{"fiscal code", func(r *rand.Rand) string {
 			return random(r, uppers, 6) + random(r, digits, 2) + "A" + random(r, digits, 2) + "B" + random(r, digits, 3) + "C"
 		}},
@@ -140,8 +144,8 @@ func plantedPlaces() (places []place) {
 		OpenAI-Processing-Ms X-Queue-Time Content-Type Content-Encoding Grpc-Status Grpc-Message X-Request-Id Cf-Ray`) {
 		places = append(places, inRespHeader(name))
 	}
-	for name, format := range bodyFormats {
-		places = append(places, inBody(name, format))
+	for _, name := range slices.Sorted(maps.Keys(bodyFormats)) {
+		places = append(places, inBody(name, bodyFormats[name]))
 	}
 	places = append(places, targetPlaces()...)
 	places = append(places, saidPlaces()...)

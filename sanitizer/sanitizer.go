@@ -22,6 +22,7 @@ type Sanitizer struct {
 	pathParents map[string]struct{}
 	words       map[string]string
 	bodyNames   map[string]bool
+	names       *recent[string, string]
 
 	tally    tally
 	salt     string // of the exchange at hand
@@ -56,6 +57,7 @@ func New(cfg Config, out Output) (*Sanitizer, error) {
 	cfg.Key = nil
 	s := &Sanitizer{
 		cfg: cfg, seal: seal, out: out, keys: keys,
+		names: newRecent[string, string](maxNames),
 		chain: newChainer(keys), retries: newRetries(), sessions: newSessions(),
 		targets: startTargets(), worker: startWorker(keys.derive("tokens")),
 	}

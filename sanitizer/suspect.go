@@ -86,17 +86,16 @@ var keyPrefixes = [...]keyPrefix{
 	{"Basic ", 6},
 }
 
+// hasKeyFormat looks at the beginnings of words only.
 func hasKeyFormat(s string) bool {
-	for _, p := range keyPrefixes {
-		for at := strings.Index(s, p.text); at >= 0; {
-			if (at == 0 || !isWordByte(s[at-1])) && wordLen(s[at+len(p.text):]) >= p.tail {
+	for at := range len(s) {
+		if at > 0 && isWordByte(s[at-1]) {
+			continue
+		}
+		for _, p := range keyPrefixes {
+			if rest, ok := strings.CutPrefix(s[at:], p.text); ok && wordLen(rest) >= p.tail {
 				return true
 			}
-			next := strings.Index(s[at+1:], p.text)
-			if next < 0 {
-				break
-			}
-			at += 1 + next
 		}
 	}
 	return false
@@ -123,6 +122,9 @@ var privateSuffixes = [...]string{".com", ".net", ".org", ".internal", ".local",
 
 // hasAddress reports URLs, home folders, host names, IP and MAC addresses.
 func hasAddress(s string) bool {
+	if !strings.ContainsAny(s, `.:/\~`) {
+		return false
+	}
 	lower := strings.ToLower(s)
 	for _, mark := range [...]string{"://", "/home/", "/users/", "/root/", `:\`, `\\`, "~/"} {
 		if strings.Contains(lower, mark) {
@@ -177,8 +179,13 @@ func hasLongDigits(s string) bool {
 	return false
 }
 
-// hasRandomRun tests each run of letters and digits.
+// hasRandomRun tests each run of letters and digits, and long runs of base64.
 func hasRandomRun(s string) bool {
+	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '-' || r == '.' || r == '_' || r == ':' }) {
+		if len(run) >= 32 && caseChanges(run)*4 > len(run) {
+			return true
+		}
+	}
 	for len(s) > 0 {
 		n := 0
 		for n < len(s) && isAlnum(s[n]) {
