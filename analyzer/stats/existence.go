@@ -175,7 +175,7 @@ func DetectableRatio(x []float64, runs []Run, phi float64, seed uint64) (ratio f
 	}
 	base := sum(e.hinge.counts.K) / sum(e.hinge.counts.N)
 	rng := newRand(seed, 2)
-	critical := e.nullQuantile(rng, 0.95)
+	critical := e.nullQuantile(rng, base, phi, 0.95)
 	for ratio := 1.5; ratio <= 1000; ratio *= 1.3 {
 		if e.power(rng, base, ratio, phi, critical) >= 0.8 {
 			return ratio, true
@@ -186,34 +186,38 @@ func DetectableRatio(x []float64, runs []Run, phi float64, seed uint64) (ratio f
 
 const powerDraws = 100
 
-func (e *existenceTest) nullQuantile(rng *rand.Rand, q float64) float64 {
+// nullQuantile is a quantile of T at a constant rate.
+func (e *existenceTest) nullQuantile(rng *rand.Rand, base, phi, q float64) float64 {
 	values := make([]float64, 2*powerDraws)
 	for i := range values {
-		shuffle(rng, e.order)
-		values[i] = e.statistic()
+		values[i] = e.simulate(rng, base, 1, phi)
 	}
 	value, _ := Quantile(sorted(values), q)
 	return value
 }
 
 func (e *existenceTest) power(rng *rand.Rand, base, ratio, phi, critical float64) float64 {
-	c := e.hinge.counts
-	first, last := c.X[0], c.X[len(c.X)-1]
-	middle := (first + last) / 2
 	found := 0
 	for range powerDraws {
-		clear(c.N)
-		clear(c.K)
-		for slot, level := range e.levels {
-			run := e.runs[slot]
-			rise := max(0, c.X[level]-middle) / (last - middle)
-			p := min(base*math.Pow(ratio, rise), 1)
-			c.N[level] += run.N
-			c.K[level] += drawCount(rng, run.N, p, phi)
-		}
-		if e.hinge.onsetGain() > critical {
+		if e.simulate(rng, base, ratio, phi) > critical {
 			found++
 		}
 	}
 	return float64(found) / powerDraws
+}
+
+// simulate draws one experiment and returns its T.
+func (e *existenceTest) simulate(rng *rand.Rand, base, ratio, phi float64) float64 {
+	c := e.hinge.counts
+	clear(c.N)
+	clear(c.K)
+	first, last := c.X[0], c.X[len(c.X)-1]
+	middle := (first + last) / 2
+	for slot, level := range e.levels {
+		run := e.runs[slot]
+		rise := max(0, c.X[level]-middle) / (last - middle)
+		c.N[level] += run.N
+		c.K[level] += drawCount(rng, run.N, min(base*math.Pow(ratio, rise), 1), phi)
+	}
+	return e.hinge.onsetGain()
 }
