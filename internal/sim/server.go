@@ -133,9 +133,6 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Stats returns the scheduler's counters and gauges.
-func (s *Server) Stats() twin.Stats { return s.driver.stats() }
-
 // drawOutput draws the length of an answer that its request leaves open.
 func (s *Server) drawOutput(id uint64) int {
 	r := rand.New(rand.NewPCG(s.cfg.Seed, id))

@@ -206,7 +206,7 @@ func TestDisconnect(t *testing.T) {
 		cancel()
 		resp.Body.Close()
 		time.Sleep(20 * time.Millisecond)
-		if st := b.server.Stats(); st.Cancelled != 1 || st.Running != 0 {
+		if st := b.server.driver.stats(); st.Cancelled != 1 || st.Running != 0 {
 			t.Errorf("cancelled %d, running %d: want 1, 0", st.Cancelled, st.Running)
 		}
 		if resp, _ := b.post(t, "/v1/completions", `{"prompt":"a","max_tokens":1}`); resp.StatusCode != http.StatusOK {

@@ -153,17 +153,23 @@ func (v *virtual) point(load, wantErr float64) Point {
 		for i := range rates {
 			b, s, all := v.poisson(load, perBatch)
 			bad, shed, n = bad+b, shed+s, n+all
-			rates[i] = float64(b) / float64(all)
+			rates[i] = share(b, all)
 		}
 		_, stdErr := meanAndError(rates)
 		if stdErr <= wantErr || v.spent() {
 			return Point{
-				OfferedPerS: load, ErrorRate: float64(bad) / float64(n), StdErr: stdErr,
-				ShedRate: float64(shed) / float64(n), Requests: n,
+				OfferedPerS: load, ErrorRate: share(bad, n), StdErr: stdErr,
+				ShedRate: share(shed, n), Requests: n,
 			}
 		}
 		perBatch *= 2
 	}
+}
+
+// share is part ÷ all, 0 of nothing: an overloaded server without a bound on its
+// queue may end none of a whole batch.
+func share(part, all int64) float64 {
+	return float64(part) / float64(max(all, 1))
 }
 
 // places is the number of requests that the server holds, for the length of

@@ -100,9 +100,6 @@ func (e *Engine) NextEventNs() int64 {
 	return next
 }
 
-// NowNs is the time up to which the engine has run.
-func (e *Engine) NowNs() int64 { return e.now }
-
 // Advance runs all that happens up to and including untilNs and returns the
 // events in order of time; the slice is valid until the next call. With
 // [Never] it runs until nothing is left.

@@ -35,11 +35,13 @@ func run(t *testing.T, p Params, seed uint64, jobs ...Job) (*Engine, []Event) {
 	return e, slices.Clone(e.Advance(Never))
 }
 
+var eventNames = [...]string{"admitted", "first_token", "token", "done", "shed", "failed", "cancelled", "preempted"}
+
 // script writes events as "ms job kind", which is easy to compare by hand.
 func script(events []Event) []string {
 	lines := make([]string, len(events))
 	for i, ev := range events {
-		lines[i] = fmt.Sprintf("%d job %d %v", ev.AtNs/1e6, ev.Job, ev.Kind)
+		lines[i] = fmt.Sprintf("%d job %d %s", ev.AtNs/1e6, ev.Job, eventNames[ev.Kind])
 		switch {
 		case ev.Status != 0:
 			lines[i] += fmt.Sprintf(" %d", ev.Status)

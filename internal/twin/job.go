@@ -41,16 +41,6 @@ const (
 	Preempted
 )
 
-var eventNames = [...]string{"admitted", "first_token", "token", "done", "shed", "failed", "cancelled", "preempted"}
-
-// String returns the kind's name.
-func (k EventKind) String() string {
-	if int(k) >= len(eventNames) {
-		return "unknown"
-	}
-	return eventNames[k]
-}
-
 // Ends reports whether it is the last event of its job. Every job has exactly
 // one such event.
 func (k EventKind) Ends() bool { return k >= Done && k <= Cancelled }

@@ -120,13 +120,21 @@ const (
 // DemoParams is the server of the demo: a capacity that the seed draws
 // log-uniformly from 100–150 requests/s of [BuiltinMix], few places in front
 // of it, and 1 % errors of its own, so that a replay of a few minutes sees
-// both the base rate and the sheds.
+// both the base rate and the sheds: five levels of 14 s from 0.5 to 0.9 of the
+// capacity have at least 49 base errors.
 //
 // Prefix caching is off: a replay sends one recorded prompt many times, so
 // with a cache the capacity would depend on what was replayed before, and no
-// single number would be the truth. Sequences cost much more than the step
-// itself, so that the server's loss curve is close to that of the queue family
-// (see the package comment).
+// single number would be the truth.
+//
+// Sequences cost much more than the step itself, so that the loss curve is
+// that of the queue family. Over 200 virtual replays of nine levels from 0.5
+// to 1.6 of the capacity, 2 s of warm-up and 14 s measured at 120/s, the
+// family fitted to the counts has a bias of −0.1 % and its 95 % profile
+// interval, with the dispersion of the residuals (φ̂ 2.3: sheds come in
+// clusters), covers the truth in 96 %. Of other shapes tried, 8 waiting places
+// let the shed family win 9 % of the time, with 88 % coverage, and none at all
+// biases the capacity by −4 %.
 func DemoParams(seed uint64) Params {
 	r := rand.New(rand.NewPCG(seed, hashOf(seed, streamDemo)))
 	capacity := demoSlowest * math.Pow(demoFastest/demoSlowest, r.Float64())

@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -48,8 +49,8 @@ func TestValidate(t *testing.T) {
 }
 
 // TestDemoPreset holds the demo to what it is made for: a capacity from 100
-// to 150/s, another for each seed, and errors that are base errors at half
-// load, and sheds as a queue's near the capacity.
+// to 150/s, another for each seed, base errors alone at half load, and few
+// sheds below the capacity.
 func TestDemoPreset(t *testing.T) {
 	mix := BuiltinMix(1).Jobs
 	seen := map[int]bool{}
@@ -65,5 +66,17 @@ func TestDemoPreset(t *testing.T) {
 	}
 	if len(seen) < 8 {
 		t.Errorf("ten seeds have only %d capacities", len(seen))
+	}
+	p := DemoParams(1)
+	capacity, err := Capacity(p, mix, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, near := pointAt(t, p, mix, 0.5*capacity.Value), pointAt(t, p, mix, 0.9*capacity.Value)
+	if math.Abs(half.ErrorRate-p.ErrorRate) > 4*half.StdErr {
+		t.Errorf("at half the capacity %.4f ± %.4f fail, want %v", half.ErrorRate, half.StdErr, p.ErrorRate)
+	}
+	if near.ShedRate < 0.01 || near.ShedRate > 0.06 {
+		t.Errorf("at 0.9 of the capacity %.3f are shed: want 0.01 to 0.06", near.ShedRate)
 	}
 }
