@@ -238,13 +238,13 @@ func TestParseRequestInvalid(t *testing.T) {
 
 // A text of any size is one message.
 func TestParseRequestLong(t *testing.T) {
-	body := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", 64<<20) + `\n"}]}`
+	body := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", 16<<20) + `\n"}]}`
 	var rec trace.Record
 	if err := ParseRequest(trace.KindOpenAIChat, "", []byte(body), &rec, new(trace.Said)); err != nil {
 		t.Fatal(err)
 	}
-	if got := rec.Messages[0].Bytes; got != 64<<20+1 {
-		t.Errorf("%d bytes, want %d", got, 64<<20+1)
+	if got := rec.Messages[0].Bytes; got != 16<<20+1 {
+		t.Errorf("%d bytes, want %d", got, 16<<20+1)
 	}
 }
 

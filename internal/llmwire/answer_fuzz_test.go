@@ -1,0 +1,62 @@
+package llmwire
+
+import (
+	"testing"
+
+	"github.com/lambdac/lambdac/internal/sse"
+	"github.com/lambdac/lambdac/trace"
+)
+
+func FuzzAnswer(f *testing.F) {
+	f.Add(uint8(0), []byte("data: "+delta(`"content":"a"`)+"\n\ndata: {\"choices\":[],"+usageOf(1, 2)+"}\n\ndata: [DONE]\n\n"))
+	f.Add(uint8(0), []byte("event: error\ndata: "+delta(`"tool_calls":[{"id":"1"},{"index":0,"function":{"arguments":"{"}}],"reasoning":"\ud800"`)+"\n\n"))
+	f.Add(uint8(1), []byte(`{"choices":[{"text":"a","finish_reason":"error"},{"index":9,"delta":{"audio":{"transcript":"x"}}}],"error":"x","detail":1}`))
+	f.Add(uint8(2), []byte(`{"data":[],"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":1e3}}`))
+	f.Add(uint8(3), []byte("data: {\"error\":{\"type\":1,\"code\":\"a\"}}\n\n"))
+	f.Fuzz(func(t *testing.T, which uint8, in []byte) {
+		kind := trace.KindOther
+		if int(which) < len(families) {
+			kind = families[which].kind
+		}
+		var d sse.Decoder
+		a := NewAnswer(kind)
+		sum := int64(0)
+		emit := func(e sse.Event) {
+			c := a.Event(e.Name, e.Data)
+			if c.Kind.Generated() {
+				sum += int64(c.Bytes)
+			}
+			if c.Bytes < 0 || c.Kind.Generated() && !c.Counts {
+				t.Errorf("chunk %+v", c)
+			}
+		}
+		d.Feed(in, emit)
+		d.Close(emit)
+		checkFilled(t, a, sum)
+		whole := NewAnswer(kind)
+		if err := whole.Body(in); err == nil {
+			checkFilled(t, whole, int64(len(in)))
+		}
+	})
+}
+
+func checkFilled(t *testing.T, a *Answer, most int64) {
+	t.Helper()
+	got := fill(a)
+	sum := int64(0)
+	for _, text := range got.Answer {
+		sum += int64(len(text.Text))
+	}
+	// U+FFFD is longer than the byte that it replaces.
+	if sum > 3*most {
+		t.Errorf("%d bytes of text from %d", sum, most)
+	}
+	for _, n := range []*int64{got.Usage.InputTokens, got.Usage.OutputTokens, got.Times.ServerTTFTUs, got.Times.ServerTotalUs} {
+		if n != nil && *n < 0 {
+			t.Errorf("negative number %d", *n)
+		}
+	}
+	if sum > 0 && !got.Some {
+		t.Error("text, but nothing generated")
+	}
+}
