@@ -36,6 +36,7 @@ func (b *body) take(p []byte, emit func([]byte) bool) {
 		b.cut += int64(len(p))
 	default:
 		b.dec.feed(p, emit)
+		b.cut += b.dec.unused()
 	}
 }
 

@@ -68,7 +68,18 @@ var codingNames = map[string]func(*coded, func([]byte) bool) error{
 // feed decodes the next bytes; emit may be called any number of times and
 // returns false to stop for good.
 func (d *decoder) feed(p []byte, emit func([]byte) bool) {
-	d.through(d.stages, p, emit)
+	if !d.failed {
+		d.through(d.stages, p, emit)
+	}
+}
+
+// unused is the number of bytes of the last piece that were not looked at
+// because emit wanted no more.
+func (d *decoder) unused() int64 {
+	if !d.stopped {
+		return 0
+	}
+	return max(1, int64(len(d.stages[0].in.data)))
 }
 
 func (d *decoder) through(stages []*stage, p []byte, emit func([]byte) bool) bool {

@@ -136,21 +136,27 @@ func (p *parser) takeLine(b []byte, t int64) []byte {
 	if len(p.line) == 0 && !p.over {
 		p.t0 = t
 	}
-	n := bytes.IndexByte(b, '\n')
-	if n < 0 {
-		p.hold(b)
-		p.checkPart(t)
-		return nil
+	end := bytes.IndexByte(b, '\n') + 1
+	whole := end > 0
+	if !whole {
+		end = len(b)
 	}
-	line := b[:n]
-	if len(p.line) > 0 || p.over {
+	if p.state == inStart && len(p.line)+end > maxHead {
+		p.breakOff(faultStart, p.line, t)
+		return b
+	}
+	line := b[:end]
+	if !whole || len(p.line) > 0 || p.over || end > maxHead {
 		p.hold(line)
 		line = p.line
 	}
-	line = bytes.TrimSuffix(line, []byte("\r"))
+	if !whole {
+		p.checkPart(t)
+		return nil
+	}
 	p.line, p.over = p.line[:0], false
 	p.readLine(line, t)
-	return b[n+1:]
+	return b[end:]
 }
 
 func (p *parser) hold(b []byte) {
@@ -165,20 +171,23 @@ func (p *parser) hold(b []byte) {
 // checkPart gives up on a start line that cannot become one, so that a binary
 // protocol without line ends is not held.
 func (p *parser) checkPart(t int64) {
-	if p.state != inStart {
-		return
-	}
-	if line := bytes.TrimLeft(p.line, "\r"); p.over || !mayStart(p.answer, line) {
+	if p.state == inStart && !mayStart(p.answer, bytes.TrimLeft(p.line, "\r")) {
 		p.breakOff(faultStart, p.line, t)
 	}
 }
 
-func (p *parser) readLine(line []byte, t int64) {
+// readLine reads a line with its end.
+func (p *parser) readLine(whole []byte, t int64) {
+	line := trimEOL(whole)
 	switch p.state {
 	case inStart:
-		p.readStart(line, t)
+		p.readStart(line, whole, t)
 	case inHeader:
-		p.readField(line, t)
+		if len(line) > 0 {
+			p.list.add(line)
+			return
+		}
+		p.endHead(false, t)
 	case inTrailer:
 		if len(line) > 0 {
 			p.list.add(line)
@@ -189,14 +198,18 @@ func (p *parser) readLine(line []byte, t int64) {
 	}
 }
 
-func (p *parser) readStart(line []byte, t int64) {
+func trimEOL(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+}
+
+func (p *parser) readStart(line, whole []byte, t int64) {
 	if len(line) == 0 { // RFC 9112, section 2.2
 		return
 	}
 	h := head{}
 	ok := p.answer && parseStatusLine(line, &h) || !p.answer && parseRequestLine(line, &h)
 	if !ok {
-		p.breakOff(faultStart, line, t)
+		p.breakOff(faultStart, whole, t)
 		return
 	}
 	p.begin(h)
@@ -212,14 +225,6 @@ func (p *parser) begin(h head) {
 	p.list.reset()
 	p.state = inHeader
 	p.out.start(&p.h, p.t0)
-}
-
-func (p *parser) readField(line []byte, t int64) {
-	if len(line) > 0 {
-		p.list.add(line)
-		return
-	}
-	p.endHead(false, t)
 }
 
 // endHead ends the head and goes to what follows it.

@@ -87,35 +87,32 @@ func (p *parser) takeRefused(b []byte, t int64) []byte {
 	if len(p.line) == 0 {
 		p.t0 = t
 	}
-	n := bytes.IndexByte(b, '\n')
-	if n < 0 {
-		p.hold(b)
-		if p.over || int64(len(p.line)) > p.left || !mayStart(false, p.line) {
-			p.replay(t)
-		}
-		return nil
+	end := bytes.IndexByte(b, '\n') + 1
+	whole := end > 0
+	if !whole {
+		end = len(b)
 	}
-	p.hold(b[:n+1])
-	if p.over {
-		p.replay(t)
-		return b[n+1:]
-	}
-	line := bytes.TrimSuffix(p.line[:len(p.line)-1], []byte("\r"))
+	end = min(end, maxHead-len(p.line))
+	p.line = append(p.line, b[:end]...)
 	var h head
-	if !parseRequestLine(line, &h) || h.minor < 0 {
+	switch {
+	case !mayBeUsual(p.line) || len(p.line) == maxHead:
 		p.replay(t)
-		return b[n+1:]
+	case !whole:
+	case !parseRequestLine(trimEOL(p.line), &h) || h.minor < 0:
+		p.replay(t)
+	default:
+		p.line = p.line[:0]
+		p.out.end(&p.h, p.t0)
+		p.begin(h)
 	}
-	p.line = p.line[:0]
-	p.out.end(&p.h, p.t0)
-	p.begin(h)
-	return b[n+1:]
+	return b[end:]
 }
 
 // replay gives the held bytes to the body after all.
 func (p *parser) replay(t int64) {
 	held := p.line
-	p.line, p.over, p.state = nil, false, inLength
+	p.line, p.state = nil, inLength
 	p.feed(held, t)
 }
 

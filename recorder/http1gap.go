@@ -142,7 +142,7 @@ func (p *parser) drain() {
 // resync looks at one line that came after a hole: a start line begins the
 // next message, a chunk's first line goes on with the body.
 func (p *parser) resync(t int64) {
-	line := bytes.TrimSuffix(p.line[:len(p.line)-1], []byte("\r"))
+	line := trimEOL(p.line)
 	var h head
 	if at := p.findStart(line, &h); at >= 0 {
 		p.t0 = p.timeOf(at)
@@ -173,17 +173,14 @@ func (p *parser) findStart(line []byte, h *head) int {
 		}
 		return -1
 	}
-	if parseRequestLine(line, h) && h.minor >= 0 {
-		return 0
-	}
 	if !bytes.HasSuffix(line, []byte(" HTTP/1.1")) && !bytes.HasSuffix(line, []byte(" HTTP/1.0")) {
 		return -1
 	}
 	best := -1
-	for _, method := range [...]string{"GET /", "POST /", "HEAD /", "PUT /", "DELETE /", "PATCH /", "OPTIONS /"} {
-		best = max(best, bytes.LastIndex(line, []byte(method)))
+	for _, method := range usualMethods {
+		best = max(best, bytes.LastIndex(line, []byte(method+"/")))
 	}
-	if best >= 0 && parseRequestLine(line[best:], h) {
+	if best = max(best, 0); parseRequestLine(line[best:], h) && h.minor >= 0 {
 		return best
 	}
 	return -1

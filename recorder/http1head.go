@@ -314,6 +314,20 @@ func mayStart(answer bool, part []byte) bool {
 	return len(method) <= maxMethod && (len(method) == 0 || isToken(method))
 }
 
+// usualMethods begin a request line where bytes of a body may be as well.
+var usualMethods = [...]string{"GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "PATCH ", "OPTIONS "}
+
+// mayBeUsual reports whether a line can begin with a usual method.
+func mayBeUsual(part []byte) bool {
+	for _, method := range usualMethods {
+		n := min(len(part), len(method))
+		if string(part[:n]) == method[:n] {
+			return true
+		}
+	}
+	return false
+}
+
 func isToken(b []byte) bool {
 	for _, c := range b {
 		if !tokenByte[c] {
