@@ -190,8 +190,11 @@ func (c *Config) check() error {
 // parseTarget splits off what a service's base URL may carry by mistake.
 func parseTarget(target string) (*url.URL, error) {
 	u, err := url.Parse(target)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, inputError("give --target as http://HOST:PORT", "target %q is not an http or https URL", target)
+	if err != nil { // its text holds the target, which may hold a password
+		return nil, inputError("give --target as http://HOST:PORT", "the target is not a URL")
+	}
+	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, inputError("give --target as http://HOST:PORT", "target %q is not an http or https URL", u.Redacted())
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, inputError("put credentials into LAMBDAC_TARGET_HEADER_AUTHORIZATION",

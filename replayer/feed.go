@@ -7,17 +7,19 @@ import (
 )
 
 const (
-	// maxLookAhead requests at most are written ahead of their sends, and
-	// lookAheadBytes of text.
+	// Between minLookAhead and maxLookAhead requests are written ahead of their
+	// sends, and about lookAheadBytes of text.
+	minLookAhead   = 4
 	maxLookAhead   = 512
 	lookAheadBytes = 64 << 20
 	// bytesPerWord is the length of a filler word, generously.
 	bytesPerWord = 8
 )
 
-// lookAhead is how many prompts may wait to be sent: enough that the pacer
-// never waits for one, and few enough that long prompts do not fill memory.
-func lookAhead(recs []*trace.Record) int {
+// lookAhead is how many prompts may wait to be sent: a second's worth, so that
+// the pacer never waits for one and a fit soon shows, but not so many that long
+// prompts fill memory.
+func lookAhead(recs []*trace.Record, perS float64) int {
 	longest := int64(1)
 	for _, r := range recs {
 		if r.InputTokens != nil {
@@ -25,7 +27,8 @@ func lookAhead(recs []*trace.Record) int {
 		}
 		longest = max(longest, contentBytes(r)/defaultBytesPerToken)
 	}
-	return int(min(max(lookAheadBytes/(longest*bytesPerWord), 4), maxLookAhead))
+	room := max(lookAheadBytes/(longest*bytesPerWord), minLookAhead)
+	return int(min(max(int64(perS), 4*minLookAhead), room, maxLookAhead))
 }
 
 // feed writes the prompts in order of due time, ahead of the pacer, so that

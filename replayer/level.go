@@ -69,7 +69,7 @@ func (r *run) level(ctx context.Context, l trace.Level) error {
 
 // hold prepares, sends, drains and judges.
 func (lv *level) hold() error {
-	ready := make(chan *item, lookAhead(lv.run.recs))
+	ready := make(chan *item, lookAhead(lv.run.recs, lv.OfferedPerS))
 	primed := make(chan struct{})
 	fed := make(chan error, 1)
 	go func() { fed <- lv.feed(ready, primed) }()

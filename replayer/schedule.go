@@ -203,6 +203,8 @@ func (tl *timeline) checkPlan(s Scaling, p plan) error {
 		return inputError("lengthen --hold", "a level of %v/s for %v has no request", p.perS, p.hold)
 	case s != Resample && tl.length <= 0:
 		return inputError("use --scaling resample", "the trace's %d replayable requests have no rate: they all start at once", len(tl.at))
+	case (s == Superpose || s == Thin) && tl.perS()*(p.warmup+p.hold).Seconds() > maxArrivals:
+		return inputError("use --scaling resample", "the trace's %d replayable requests come at %.3g/s: too dense to go round for %v", len(tl.at), tl.perS(), p.hold)
 	case s == Thin && p.perS > tl.perS()*1.000001:
 		return inputError("use --scaling superpose", "thinning cannot raise the rate from %.4g/s to %.4g/s", tl.perS(), p.perS)
 	}
