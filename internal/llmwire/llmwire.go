@@ -9,7 +9,6 @@ package llmwire
 import (
 	"fmt"
 	"mime"
-	"net/http"
 	"strings"
 
 	"github.com/lambdac/lambdac/trace"
@@ -51,7 +50,7 @@ func find(kind trace.APIKind) *family {
 // and the shape of its body, never by host. Only a POST asks for inference:
 // any other method is KindOther, and so is a family that is not known here.
 func Recognize(method, path string, reqBody []byte) trace.APIKind {
-	if method != http.MethodPost {
+	if method != "POST" {
 		return trace.KindOther
 	}
 	path = strings.TrimSuffix(path, "/")
