@@ -108,7 +108,7 @@ func TestLiveCapture(t *testing.T) {
 			}
 			defer src.Close()
 			const n = 8
-			line := func(i int) string { return strings.Repeat(fmt.Sprintf("line %d;", i), 1+i*30000) }
+			line := func(i int) string { return strings.Repeat(fmt.Sprintf("line %d;", i), 1+i*3000) }
 			done := make(chan *streamLog)
 			go func() { done <- collectLive(t, src, n) }()
 			echoConns(t, l, n, line)

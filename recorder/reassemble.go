@@ -85,7 +85,9 @@ type stream struct {
 	end     int64
 	endTime int64
 	ended   bool
-	acked   int64
+	// acked is how far the other side has received it, ackStep how much that
+	// was at last.
+	acked, ackStep int64
 	// ackedAt is when acked came to be behind next.
 	ackedAt int64
 	// holeAt is when the hole at next was found; 0 = there is none.
@@ -178,10 +180,15 @@ func (r *reassembler) close(cs *connStreams, t int64) {
 }
 
 // missingTail reports bytes that the other side acknowledged and that no
-// packet brought. One byte alone is the FIN's number.
+// packet brought. A FIN takes a number too: one that was not seen is the last
+// step of 1, or the only number missing.
 func (r *reassembler) missingTail(cs *connStreams, d Dir, t int64) {
 	st := &cs.dirs[d]
-	if n := st.acked - st.next; !st.ended && n > 1 {
+	n := st.acked - st.next
+	if n == 1 || st.ackStep == 1 {
+		n--
+	}
+	if !st.ended && n > 0 {
 		r.handler.gap(cs.info, d, st.next, n, lostGap, t)
 		st.next += n
 	}
@@ -196,6 +203,7 @@ func (r *reassembler) noteAck(cs *connStreams, s *Segment) {
 	if st.acked <= st.next {
 		st.ackedAt = s.Time
 	}
+	st.ackStep = s.Acked - st.acked
 	st.acked = s.Acked
 }
 

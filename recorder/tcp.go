@@ -188,11 +188,11 @@ func (t *tracker) settle(c *tcpConn, key connKey, srcIsA bool, p *tcpPacket) *tc
 
 // settleFirst starts a direction whose SYN was not seen.
 func (t *tracker) settleFirst(c *tcpConn, d *tcpDir, p *tcpPacket) *tcpConn {
-	if maybeProbe(p) {
+	switch {
+	case p.want == 1 && maybeProbe(p):
 		t.keepAlives++
-		return nil
-	}
-	if p.want > 0 || p.has(flagFIN) {
+		p.payload, p.want = nil, 0
+	case p.want > 0 || p.has(flagFIN):
 		d.start(p.seq)
 	}
 	return c
