@@ -48,6 +48,7 @@ func judgeTransition(s sample, closed bool, seed uint64) *transition {
 		c: LambdaC{Verdict: Insufficient, Confidence: confidence, NotSeparable: []string{}},
 	}
 	if t.c.Missing = t.missing(); t.c.Missing != "" {
+		t.c.Missing += t.indication()
 		return t
 	}
 	test, err := stats.Existence(s.x, s.runs, stats.Resampling{Seed: seed, Max: permutations, StopAfter: permutationsStop})
@@ -95,6 +96,19 @@ func (t *transition) missing() string {
 			failed, total, minFailures, math.Ceil(total*(minFailures-failed)/failed))
 	}
 	return ""
+}
+
+// indication says what too few loads or runs suggest, if requests fail
+// independently of each other.
+func (t *transition) indication() string {
+	if len(t.sample.x) < 2 || t.failures() < minFailures {
+		return ""
+	}
+	p, err := stats.ExactTrend(t.counts)
+	if err != nil || p >= alpha {
+		return ""
+	}
+	return fmt.Sprintf("; a rise is indicated (p = %.2g if requests fail independently)", p)
 }
 
 func (t *transition) failures() float64 {

@@ -131,10 +131,13 @@ func TestCalibrateExistence(t *testing.T) {
 	}
 }
 
+// The targets are what permuting single runs can reach: a test that trusts
+// requests to be independent finds 1.00, 0.84 and 0.77 of these, and as many as
+// 0.30 of constant rates at φ = 5.
 func TestCalibratePower(t *testing.T) {
 	type cell struct{ eps0, n, power float64 }
 	x, n := grid10to100(8), replicates()
-	for _, c := range cells(cell{1e-3, 2000, 0.98}, cell{1e-3, 500, 0.78}, cell{2e-4, 2000, 0.70}) {
+	for _, c := range cells(cell{1e-3, 2000, 0.96}, cell{1e-3, 500, 0.67}, cell{2e-4, 2000, 0.60}) {
 		found := parallel(n, func(i int) bool {
 			rng := newRand(uint64(i), 101)
 			lambda := 45 + 20*rng.Float64()
@@ -237,7 +240,7 @@ func TestCalibrateFamilies(t *testing.T) {
 	}
 	x := grid10to100(12)
 	for _, c := range all {
-		n := c.n / 4
+		n := c.n / 2
 		results := parallel(n, func(i int) result {
 			rng := newRand(uint64(i), 104)
 			capacity := 45 + 20*rng.Float64()

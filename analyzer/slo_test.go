@@ -1,0 +1,87 @@
+package analyzer
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// loadsOf makes one judged run per load with k misses of n.
+func loadsOf(xs []float64, n int64, k func(x float64) int64) []*load {
+	var loads []*load
+	for _, x := range xs {
+		r := &run{level: trace.Level{OfferedPerS: x}, misses: []tally{{k: k(x), n: n}}}
+		loads = append(loads, &load{perS: x, x: x, judged: []*run{r}, all: []*run{r}})
+	}
+	return loads
+}
+
+func TestBracketOf(t *testing.T) {
+	xs := []float64{10, 20, 30, 40}
+	o := Objective{Metric: "error_rate", MaxShare: 0.01}
+	tests := []struct {
+		name      string
+		misses    []int64
+		verdict   Verdict
+		low, high *float64
+	}{
+		{"between", []int64{0, 0, 100, 200}, Found, new(20.0), new(30.0)},
+		{"one undecided", []int64{0, 10, 100, 200}, Found, new(10.0), new(30.0)},
+		{"holds everywhere", []int64{0, 0, 0, 0}, NotFound, new(40.0), nil},
+		{"broken everywhere", []int64{90, 90, 90, 90}, Found, nil, new(10.0)},
+		{"nothing proven", []int64{10, 10, 10, 10}, Insufficient, nil, nil},
+		{"a good load above a bad one does not count", []int64{0, 100, 0, 200}, Found, new(10.0), new(40.0)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			i := -1
+			got := bracketOf(loadsOf(xs, 1000, func(float64) int64 { i++; return test.misses[i] }), o, 0)
+			want := LambdaSLO{Verdict: test.verdict, Low: test.low, High: test.high, SLO: new("error_rate 1%"), Reason: got.Reason}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The bracket covers the true λ_SLO in at least 0.985 of runs, also where the
+// server sheds and the error rate jumps off.
+func TestCalibrateBracket(t *testing.T) {
+	curves := map[string]func(x float64) float64{
+		"onset": func(x float64) float64 { return 0.001 * math.Exp(max(0, x-50)/8) },
+		"shed":  func(x float64) float64 { return 0.001 + 0.999*max(0, 1-55/x) },
+	}
+	// Where the curves cross 1 %.
+	truths := map[string]float64{"onset": 50 + 8*math.Log(10), "shed": 55 / (1 - 0.009/0.999)}
+	var xs []float64
+	for x := 10.0; x <= 110; x += 10 {
+		xs = append(xs, x)
+	}
+	o := Objective{Metric: "error_rate", MaxShare: 0.01}
+	n := scale(400, 2000)
+	for name, rate := range curves {
+		missed := 0
+		for i := range n {
+			rng := rand.New(rand.NewPCG(uint64(i), 1))
+			got := bracketOf(loadsOf(xs, 2000, func(x float64) int64 {
+				k := int64(0)
+				for range 2000 {
+					if rng.Float64() < rate(x) {
+						k++
+					}
+				}
+				return k
+			}), o, 0)
+			if got.Low != nil && *got.Low > truths[name] || got.High != nil && *got.High < truths[name] {
+				missed++
+			}
+		}
+		if share := float64(missed) / float64(n); share > 0.015+2.5*math.Sqrt(0.015*0.985/float64(n)) {
+			t.Errorf("%s: the bracket misses the truth in %.3f of runs", name, share)
+		}
+	}
+}
