@@ -165,18 +165,39 @@ const maxDigits = 8
 
 func hasLongDigits(s string) bool {
 	digits := 0
-	for i := range len(s) {
-		switch {
-		case isDigit(s[i]):
-			if digits++; digits > maxDigits {
-				return true
+	for i := 0; i < len(s); {
+		if !isDigit(s[i]) {
+			if i == 0 || !isDigit(s[i-1]) || strings.IndexByte("-. _/()", s[i]) < 0 {
+				digits = 0
 			}
-		case i > 0 && isDigit(s[i-1]) && strings.IndexByte("-. _/()", s[i]) >= 0:
-		default:
-			digits = 0
+			i++
+			continue
 		}
+		n := len(s[i:]) - len(strings.TrimLeft(s[i:], "0123456789"))
+		if date := dateLen(s[i:], n); date > 0 {
+			i, digits = i+date, 0
+			continue
+		}
+		if digits += n; digits > maxDigits {
+			return true
+		}
+		i += n
 	}
 	return false
+}
+
+// dateLen is the length of the date that s starts with, 20250514 or
+// 2025-05-14, whose first run of digits has length n; 0 = none. Models are
+// named so, after a version: "gpt-4.1-2025-04-14".
+func dateLen(s string, n int) int {
+	if n == 8 && isDate(s) {
+		return 8
+	}
+	if n == 4 && len(s) >= 10 && s[4] == '-' && s[7] == '-' && (len(s) == 10 || !isDigit(s[10])) &&
+		isDate(s[:4]+s[5:7]+s[8:10]) {
+		return 10
+	}
+	return 0
 }
 
 // hasRandomRun tests each run of letters and digits, and long runs of base64.
