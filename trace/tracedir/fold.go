@@ -13,35 +13,28 @@ import (
 const foldWidth = 8
 
 // foldPlan picks the next parts to fold: the oldest run of foldWidth parts
-// that were folded equally often, or with all set the longest run from the
-// left that fits. It returns an empty range where there is nothing to do.
+// that were folded equally often, or fewer where the next would not fit. With
+// all set, at the end, it is the longest run from the left that fits. Parts
+// of more than half the limit stay as they are. It returns an empty range
+// where there is nothing to do.
 func foldPlan(parts []foldable, maxBytes int64, all bool) (from, to int) {
-	for from = 0; from < len(parts); from = max(to, from+1) {
-		to = from
-		for size := int64(0); to < len(parts); to++ {
-			size += parts[to].size
-			if size > maxBytes || !all && (to-from == foldWidth || parts[to].folds != parts[from].folds) {
+	for from = 0; from < len(parts); from++ {
+		size, full := int64(0), false
+		for to = from; to < len(parts) && !full; to++ {
+			p := parts[to]
+			size += p.size
+			if p.size > maxBytes/2 || !all && (to-from == foldWidth || p.folds != parts[from].folds) {
+				break
+			}
+			if full = size > maxBytes; full {
 				break
 			}
 		}
-		if to-from >= foldWidth || to-from > 1 && (all || full(parts[from:], to-from, maxBytes)) {
+		if n := to - from; n >= foldWidth || n > 1 && (all || full) {
 			return from, to
 		}
 	}
 	return 0, 0
-}
-
-// full reports whether the run of n parts ended because the next one would
-// not have fitted.
-func full(parts []foldable, n int, maxBytes int64) bool {
-	if n >= len(parts) || parts[n].folds != parts[0].folds {
-		return false
-	}
-	size := int64(0)
-	for _, p := range parts[:n+1] {
-		size += p.size
-	}
-	return size > maxBytes
 }
 
 // fold merges parts as long as there is something to merge. Only one

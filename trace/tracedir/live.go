@@ -36,13 +36,17 @@ func startLive(w *Writer) *live {
 }
 
 func (w *Writer) closeBySecond(l *live) {
-	ticker := time.NewTicker(livePeriod)
-	defer ticker.Stop()
+	ticks := w.seams.ticks
+	if ticks == nil {
+		ticker := time.NewTicker(livePeriod)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
 	for {
 		select {
 		case <-l.stop:
 			return
-		case <-ticker.C:
+		case <-ticks:
 			if w.rollWith(l) != nil {
 				return
 			}
@@ -84,6 +88,7 @@ func (w *Writer) takeAll(number int) (closeAll func() error) {
 		return nil
 	}
 	w.bytes = 0
+	w.seams.at("taken")
 	tables := []func() error{
 		takeTable(w, w.bodies, number), takeTable(w, w.features, number), takeTable(w, w.requests, number),
 		takeTable(w, w.capture, number), takeTable(w, w.telemetry, number),

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -60,9 +61,14 @@ type Writer struct {
 // seams are where a test reaches in.
 type seams struct {
 	create func(path string) (partFile, error)
-	// at is told of the stages that a crash can fall between.
+	// ticks end the open second; nil = a clock.
+	ticks <-chan time.Time
+	// at is told of the stages that a crash can fall between: taken, closed,
+	// folded, removed.
 	at func(stage string)
 }
+
+func noSeams() seams { return seams{create: createFile, at: func(string) {}} }
 
 // Create makes a trace directory and writes its manifest, which must carry a
 // seal; schema, schema version and a missing trace id are filled in. A
@@ -72,7 +78,7 @@ type seams struct {
 //
 // Close the Writer in any case.
 func Create(path string, m *trace.Manifest, o Options) (*Writer, error) {
-	return create(path, m, o, seams{create: createFile, at: func(string) {}})
+	return create(path, m, o, noSeams())
 }
 
 func create(path string, m *trace.Manifest, o Options, s seams) (*Writer, error) {

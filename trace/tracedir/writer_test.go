@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -308,7 +309,10 @@ func TestClosedWriterRefuses(t *testing.T) {
 }
 
 // fullDisk lets files grow by so many bytes together.
-type fullDisk struct{ left int }
+type fullDisk struct {
+	mu   sync.Mutex
+	left int
+}
 
 func (d *fullDisk) create(path string) (partFile, error) {
 	f, err := os.Create(path)
@@ -321,8 +325,10 @@ type fullFile struct {
 }
 
 func (f *fullFile) Write(p []byte) (int, error) {
+	f.disk.mu.Lock()
 	n := min(len(p), f.disk.left)
 	f.disk.left -= n
+	f.disk.mu.Unlock()
 	written, err := f.File.Write(p[:n])
 	if err == nil && n < len(p) {
 		err = syscall.ENOSPC
@@ -334,7 +340,9 @@ func TestFullDisk(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		disk := &fullDisk{left: 700_000}
 		path := t.TempDir()
-		w, err := create(path, sealed(), Options{Live: live, MaxPartBytes: 200_000}, seams{create: disk.create, at: func(string) {}})
+		s := noSeams()
+		s.create = disk.create
+		w, err := create(path, sealed(), Options{Live: live, MaxPartBytes: 200_000}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
