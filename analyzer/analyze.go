@@ -41,17 +41,16 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 		o.Seed = 1
 	}
 	m := d.Manifest()
-	loads := groupLoads(runs, m.Run.Loop == "closed")
 	a := newAnalysis(m, o)
+	loads := groupLoads(runs, a.closed())
 	a.Warnings = append(a.Warnings, append(d.Warnings(), m.Warnings...)...)
 	a.Run.Runs = len(runs)
 	for _, l := range loads {
 		a.Levels = append(a.Levels, levelOf(l))
 	}
 	a.Validity = validityOf(m.Run.Validity, runs)
-	a.findTransition(loads, runs, m.Run.Loop == "closed")
 	a.findSLO(loads, o.Objectives)
-	a.findFirstToBreak(loads)
+	a.findTransitions(loads)
 	a.Headroom = headroomOf(m.Run.RecordedPeakPerS, a.LambdaC)
 	return a, nil
 }

@@ -10,10 +10,9 @@ type candidate struct {
 // findFirstToBreak compares the onsets of sheds, of other errors and of the
 // objectives.
 func (a *Analysis) findFirstToBreak(loads []*load) {
-	closed := a.Run.Loop == "closed"
 	candidates := []candidate{
-		breaking("sheds", judgeTransition(sampleOf(loads, shedFailures), closed, a.Methods.Seed).c),
-		breaking("errors", judgeTransition(sampleOf(loads, hardFailures), closed, a.Methods.Seed).c),
+		breaking("sheds", judgeTransition(sampleOf(loads, shedFailures), a.closed(), a.Methods.Seed).c),
+		breaking("errors", judgeTransition(sampleOf(loads, hardFailures), a.closed(), a.Methods.Seed).c),
 	}
 	for _, o := range a.Objectives {
 		candidates = append(candidates, candidate{name: *o.SLO, broke: o.High != nil, low: o.Low, high: o.High})

@@ -1,16 +1,25 @@
 package analyzer
 
-// findTransition fills lambda_c with its families, curve and methods.
-func (a *Analysis) findTransition(loads []*load, runs []*run, closed bool) {
-	s := sampleOf(loads, allFailures)
-	if d := drift(loads, a.Methods.Seed); d.found {
+// findTransitions fills lambda_c and first_to_break. Where the environment
+// drifted during the run nothing is fitted.
+func (a *Analysis) findTransitions(loads []*load) {
+	d := drift(loads, a.Methods.Seed)
+	switch {
+	case d.found:
 		a.LambdaC = LambdaC{Verdict: Insufficient, Confidence: confidence, NotSeparable: []string{}, Missing: d.advice}
+		a.FirstToBreakReason = d.advice
 		a.Warnings = append(a.Warnings, d.advice)
 		return
-	} else if !d.tested {
+	case !d.tested:
 		a.Warnings = append(a.Warnings, "drift of the environment was not tested: no load was run twice")
 	}
-	t := judgeTransition(s, closed, a.Methods.Seed)
+	a.findTransition(loads)
+	a.findFirstToBreak(loads)
+}
+
+// findTransition fills lambda_c with its families, curve and methods.
+func (a *Analysis) findTransition(loads []*load) {
+	t := judgeTransition(sampleOf(loads, allFailures), a.closed(), a.Methods.Seed)
 	a.LambdaC = t.c
 	for _, f := range t.families {
 		a.Families = append(a.Families, familyOf(f))
@@ -22,6 +31,9 @@ func (a *Analysis) findTransition(loads []*load, runs []*run, closed bool) {
 		a.Methods.DispersionFrom = t.from
 	}
 }
+
+// closed reports whether the load is a number in flight.
+func (a *Analysis) closed() bool { return a.Run.Loop == "closed" }
 
 const curvePoints = 121
 
