@@ -38,25 +38,30 @@ const (
 // is 0.05 % or about 10 million answer tokens have been served.
 func Capacity(p Params, mix []Job, seed uint64) (Estimate, error) {
 	p.MaxQueue = Unbounded
-	run, err := newVirtual(p, mix, seed)
+	v, err := newVirtual(p, mix, seed)
 	if err != nil {
 		return Estimate{}, fmt.Errorf("measure capacity: %w", err)
 	}
-	fill := 2*p.MaxRunning + 16
-	perBatch := max(minPerBatch, 2*p.MaxRunning)
-	run.saturate(fill, perBatch) // warm-up
+	return v.capacity(capacityRelErr), nil
+}
+
+// capacity measures the service rate to the given relative standard error.
+func (v *virtual) capacity(wantErr float64) Estimate {
+	fill := 2*v.engine.p.MaxRunning + 16
+	perBatch := max(minPerBatch, fill)
+	v.saturate(fill, perBatch) // warm-up
 	for {
 		rates := make([]float64, batches)
 		served, seconds := 0, 0.0
 		for i := range rates {
-			n, t := run.saturate(fill, perBatch)
+			n, t := v.saturate(fill, perBatch)
 			served, seconds = served+n, seconds+t
 			rates[i] = float64(n) / t
 		}
 		_, stdErr := meanAndError(rates)
 		rate := float64(served) / seconds
-		if stdErr <= capacityRelErr*rate || run.spent() {
-			return Estimate{Value: rate, StdErr: stdErr, N: int64(served)}, nil
+		if stdErr <= wantErr*rate || v.spent() {
+			return Estimate{Value: rate, StdErr: stdErr, N: int64(served)}
 		}
 		perBatch *= 2
 	}
@@ -65,7 +70,8 @@ func Capacity(p Params, mix []Job, seed uint64) (Estimate, error) {
 // Point is the error rate at one offered load.
 type Point struct {
 	OfferedPerS float64 `json:"offered_per_s"`
-	// ErrorRate is (sheds + errors) ÷ offered; StdErr its standard error.
+	// ErrorRate is (sheds + errors) ÷ offered, the errors in expectation;
+	// StdErr is its standard error.
 	ErrorRate float64 `json:"error_rate"`
 	StdErr    float64 `json:"std_err"`
 	// ShedRate is sheds ÷ offered.
@@ -143,23 +149,28 @@ func (v *virtual) submit(atNs int64) {
 	_ = v.engine.Submit(j) // ids of a source never repeat
 }
 
-// point measures the error rate at one load to the given standard error.
+// point measures the error rate at one load to the given standard error. Only
+// the sheds are counted: whether a job fails by ErrorRate is independent of
+// all else, so its expectation is exact where its count would add noise.
 func (v *virtual) point(load, wantErr float64) Point {
 	perBatch := max(minPerBatch, 8*v.places())
 	v.poisson(load, perBatch) // warm-up
 	for {
 		rates := make([]float64, batches)
-		var bad, shed, n int64
+		var shed, n int64
 		for i := range rates {
-			b, s, all := v.poisson(load, perBatch)
-			bad, shed, n = bad+b, shed+s, n+all
-			rates[i] = share(b, all)
+			s, all := v.poisson(load, perBatch)
+			shed, n = shed+s, n+all
+			rates[i] = share(s, all)
 		}
 		_, stdErr := meanAndError(rates)
 		if stdErr <= wantErr || v.spent() {
+			base, blocked := v.engine.p.ErrorRate, share(shed, n)
 			return Point{
-				OfferedPerS: load, ErrorRate: share(bad, n), StdErr: stdErr,
-				ShedRate: share(shed, n), Requests: n,
+				OfferedPerS: load, ErrorRate: base + (1-base)*blocked,
+				// where no shed was seen, one more request might have been
+				StdErr:   (1 - base) * max(stdErr, share(1, n)),
+				ShedRate: blocked, Requests: n,
 			}
 		}
 		perBatch *= 2
@@ -177,8 +188,8 @@ func share(part, all int64) float64 {
 func (v *virtual) places() int { return v.engine.p.MaxRunning + max(v.engine.p.MaxQueue, 0) }
 
 // poisson lets n jobs arrive and returns how many of those that ended
-// meanwhile were errors (sheds included), sheds, and all.
-func (v *virtual) poisson(load float64, n int) (bad, shed, all int64) {
+// meanwhile were shed, and all.
+func (v *virtual) poisson(load float64, n int) (shed, all int64) {
 	before := v.engine.stats
 	for range n {
 		v.atNs += v.r.ExpFloat64() / load * 1e9
@@ -188,7 +199,7 @@ func (v *virtual) poisson(load float64, n int) (bad, shed, all int64) {
 	}
 	st := v.engine.stats
 	shed = st.Shed - before.Shed
-	return shed + st.Failed - before.Failed, shed, shed + st.Failed - before.Failed + st.Done - before.Done
+	return shed, shed + st.Failed - before.Failed + st.Done - before.Done
 }
 
 // meanAndError returns the mean and its standard error from batch means

@@ -18,14 +18,25 @@ func single(maxQueue int) Params {
 	return p
 }
 
-// pointAt is one point of the error curve to a standard error of 0.002.
+// pointAt is one point of the error curve to a standard error of 0.005.
 func pointAt(t *testing.T, p Params, mix []Job, load float64) Point {
 	t.Helper()
 	v, err := newVirtual(p, mix, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v.point(load, 0.002)
+	return v.point(load, 0.005)
+}
+
+// roughCapacity is good to half a percent.
+func roughCapacity(t *testing.T, p Params, mix []Job) float64 {
+	t.Helper()
+	p.MaxQueue = Unbounded
+	v, err := newVirtual(p, mix, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.capacity(0.005).Value
 }
 
 const meanService = 10_000 // µs, in prompt tokens
@@ -159,16 +170,31 @@ func TestCapacityByHand(t *testing.T) {
 	}
 }
 
+// TestCurveCountsErrors: the curve, which takes base errors in expectation, is
+// what a client would count.
+func TestCurveCountsErrors(t *testing.T) {
+	p := DemoParams(1)
+	p.ErrorRate = 0.2
+	mix := BuiltinMix(1).Jobs
+	load := roughCapacity(t, p, mix)
+	v, err := newVirtual(p, mix, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.poisson(load, 40_000)
+	st := v.engine.stats
+	counted := share(st.Shed+st.Failed, st.Shed+st.Failed+st.Done)
+	if got := pointAt(t, p, mix, load); math.Abs(got.ErrorRate-counted) > 0.02 {
+		t.Errorf("curve %.4f, counted %.4f", got.ErrorRate, counted)
+	}
+}
+
 // TestOverload: far above capacity the server serves just its capacity, and
 // errors of its own do not change it.
 func TestOverload(t *testing.T) {
 	mix := BuiltinMix(1).Jobs
 	p := DemoParams(1)
-	capacity, err := Capacity(p, mix, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := pointAt(t, p, mix, 3*capacity.Value)
+	got := pointAt(t, p, mix, 3*roughCapacity(t, p, mix))
 	want := p.ErrorRate + (1-p.ErrorRate)*(1-1.0/3)
 	if math.Abs(got.ErrorRate-want) > 4*got.StdErr {
 		t.Errorf("error rate at 3μ %.4f ± %.4f, want %.4f", got.ErrorRate, got.StdErr, want)
