@@ -136,7 +136,11 @@ func TestAnalyzeUnmeasuredTimes(t *testing.T) {
 	if n := len(runs[0].ttft); n != 3 {
 		t.Errorf("%d times to first token, want 3", n)
 	}
-	if diff := cmp.Diff(tally{k: 0, n: 1}, runs[0].misses[0], cmp.AllowUnexported(tally{})); diff != "" {
+	var tpots tally
+	for _, b := range runs[0].misses[0] {
+		tpots.k, tpots.n = tpots.k+b.k, tpots.n+b.n
+	}
+	if diff := cmp.Diff(tally{k: 0, n: 1}, tpots, cmp.AllowUnexported(tally{})); diff != "" {
 		t.Errorf("TPOT is known of one request and is 20 ms there:\n%s", diff)
 	}
 }
@@ -237,6 +241,23 @@ func TestAnalyzeBelowFirstLoad(t *testing.T) {
 	}
 	if !strings.Contains(c.Reason, "extrapolated") {
 		t.Errorf("reason %q", c.Reason)
+	}
+}
+
+func TestAnalyzeClosedLoop(t *testing.T) {
+	plans := sheddingPlans(1000)
+	d := writeRun(t, plans, func(m *trace.Manifest) { m.Run.Loop = "closed" })
+	a, err := Analyze(d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range a.Families {
+		if capacity := f.Family == "shed" || f.Family == "queue" || f.Family == "step"; f.Allowed == capacity {
+			t.Errorf("closed loop: %s allowed = %v", f.Family, f.Allowed)
+		}
+	}
+	if f := a.LambdaC.Family; f != nil && *f == "shed" {
+		t.Error("1 − c/λ was published for a load that is a number in flight")
 	}
 }
 

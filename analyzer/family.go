@@ -87,7 +87,7 @@ func (t *transition) rivals() []*ranked {
 func (t *transition) fits() bool {
 	best := &t.families[0]
 	r := stats.Resampling{Seed: t.seed, Max: bootstraps, StopAfter: bootstrapsStop}
-	test, err := stats.Goodness(t.counts, best.model, t.counted().Phi, r)
+	test, err := stats.Goodness(t.counts, best.model, t.sample.replicated().Phi, r)
 	if err != nil {
 		return false
 	}

@@ -135,3 +135,12 @@ func (s sample) within() stats.Dispersion { return stats.WithinLevels(len(s.x), 
 
 // inTime is the dispersion between the blocks of each run.
 func (s sample) inTime() stats.Dispersion { return stats.WithinLevels(len(s.runs), s.blocks) }
+
+// replicated is the dispersion that needs no model: between runs of one load,
+// or else between the blocks of a run.
+func (s sample) replicated() stats.Dispersion {
+	if d := s.within(); d.DF >= 1 {
+		return d
+	}
+	return s.inTime()
+}

@@ -243,7 +243,7 @@ func (t *transition) jumpAt(x float64) {
 // bracket publishes the gap before the first load whose rate is proven above
 // that of all loads below it.
 func (t *transition) bracket() {
-	phi := max(1, t.counted().Phi)
+	phi := max(1, t.sample.replicated().Phi)
 	k, n := t.counts.K[0], t.counts.N[0]
 	for i := 1; i < len(t.counts.X); i++ {
 		base := stats.ClopperPearson(k/phi, n/phi, confidence)

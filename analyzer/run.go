@@ -25,9 +25,9 @@ type run struct {
 	met          int64
 	outputTokens int64
 	tokenRows    int64
-	// misses counts, per objective, the requests that missed it among those
-	// it is measured on.
-	misses []tally
+	// misses counts, per objective and block, the requests that missed it
+	// among those it is measured on.
+	misses [][blocksPerRun]tally
 	blocks [blocksPerRun]classTally
 }
 
@@ -53,7 +53,8 @@ func (r *run) take(w *row, objectives []Objective) {
 	if class == trace.ClassExcluded {
 		return
 	}
-	r.block(w.StartUnixNs).add(class)
+	block := r.block(w.StartUnixNs)
+	r.blocks[block].add(class)
 	if w.OutputTokens != nil {
 		r.outputTokens += *w.OutputTokens
 		r.tokenRows++
@@ -61,15 +62,16 @@ func (r *run) take(w *row, objectives []Objective) {
 	if class == trace.ClassOK && w.TFirstTokenUs != nil {
 		r.ttft = append(r.ttft, *w.TFirstTokenUs)
 	}
-	if r.judge(w, class, objectives) && class == trace.ClassOK {
+	if r.judge(w, class, block, objectives) && class == trace.ClassOK {
 		r.met++
 	}
 }
 
-func (r *run) block(startUnixNs int64) *classTally {
+// block is the index of the block of a start inside the window.
+func (r *run) block(startUnixNs int64) int {
 	length := r.level.EndUnixNs - r.level.StartUnixNs
 	at := (startUnixNs - r.level.StartUnixNs) * blocksPerRun / max(1, length)
-	return &r.blocks[min(max(at, 0), blocksPerRun-1)]
+	return int(min(max(at, 0), blocksPerRun-1))
 }
 
 func (t *classTally) add(class trace.Class) {
@@ -84,7 +86,7 @@ func (t *classTally) add(class trace.Class) {
 
 // judge counts the row for every objective and reports whether it met all that
 // bound a latency.
-func (r *run) judge(w *row, class trace.Class, objectives []Objective) bool {
+func (r *run) judge(w *row, class trace.Class, block int, objectives []Objective) bool {
 	met := true
 	for i, o := range objectives {
 		missed, measured := o.missed(w, class)
@@ -92,9 +94,9 @@ func (r *run) judge(w *row, class trace.Class, objectives []Objective) bool {
 			met = met && o.isRate()
 			continue
 		}
-		r.misses[i].n++
+		r.misses[i][block].n++
 		if missed {
-			r.misses[i].k++
+			r.misses[i][block].k++
 			met = met && o.isRate()
 		}
 	}
@@ -123,7 +125,7 @@ func readRuns(d *tracedir.Dir, levels []trace.Level, objectives []Objective) ([]
 	runs := make([]*run, len(levels))
 	byIndex := make(map[int32]*run, len(levels))
 	for i, level := range levels {
-		runs[i] = &run{level: level, misses: make([]tally, len(objectives))}
+		runs[i] = &run{level: level, misses: make([][blocksPerRun]tally, len(objectives))}
 		if byIndex[level.Index] != nil {
 			return nil, fmt.Errorf("read levels: two levels have index %d", level.Index)
 		}

@@ -64,7 +64,7 @@ func bracketOf(loads []*load, o Objective, index int) LambdaSLO {
 		return out
 	}
 	c := s.pooled()
-	phi := s.within().Phi
+	phi := s.replicated().Phi
 	low, high := holdsUpTo(c, o.share(), phi), brokenFrom(c, o.share(), phi)
 	if low >= 0 {
 		out.Low = new(c.X[low])
@@ -90,8 +90,15 @@ func sampleOfMisses(loads []*load, index int) sample {
 	for _, l := range loads {
 		var runs []stats.Run
 		for _, r := range l.judged {
-			if m := r.misses[index]; m.n > 0 {
-				runs = append(runs, stats.Run{Level: len(s.x), N: float64(m.n), K: float64(m.k)})
+			whole := stats.Run{Level: len(s.x)}
+			for _, b := range r.misses[index] {
+				if b.n > 0 {
+					s.blocks = append(s.blocks, stats.Run{Level: len(s.runs) + len(runs), N: float64(b.n), K: float64(b.k)})
+				}
+				whole.N, whole.K = whole.N+float64(b.n), whole.K+float64(b.k)
+			}
+			if whole.N > 0 {
+				runs = append(runs, whole)
 			}
 		}
 		if len(runs) > 0 {

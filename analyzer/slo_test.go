@@ -14,7 +14,7 @@ import (
 func loadsOf(xs []float64, n int64, k func(x float64) int64) []*load {
 	var loads []*load
 	for _, x := range xs {
-		r := &run{level: trace.Level{OfferedPerS: x}, misses: []tally{{k: k(x), n: n}}}
+		r := &run{level: trace.Level{OfferedPerS: x}, misses: [][blocksPerRun]tally{{{k: k(x), n: n}}}}
 		loads = append(loads, &load{perS: x, x: x, judged: []*run{r}, all: []*run{r}})
 	}
 	return loads

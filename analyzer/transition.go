@@ -151,7 +151,7 @@ func (t *transition) absent() {
 	last := t.sample.loads[len(t.sample.loads)-1]
 	t.c.NextPerS = new(1.5 * last)
 	t.c.Reason = fmt.Sprintf("the error rate does not rise with load up to %s", formatNumber(last))
-	ratio, ok := stats.DetectableRatio(t.sample.x, t.sample.runs, t.counted().Phi, t.seed)
+	ratio, ok := stats.DetectableRatio(t.sample.x, t.sample.runs, t.sample.replicated().Phi, t.seed)
 	if !ok {
 		t.c.Reason += "; too few failures to tell what rise would have been found"
 		return
@@ -166,13 +166,4 @@ func (t *transition) trials() float64 {
 		sum += n
 	}
 	return sum
-}
-
-// counted is the dispersion that needs no model: between runs of one load, or
-// else between the blocks of a run.
-func (t *transition) counted() stats.Dispersion {
-	if d := t.sample.within(); d.DF >= 1 {
-		return d
-	}
-	return t.sample.inTime()
 }
