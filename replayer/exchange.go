@@ -169,7 +169,7 @@ func (x *exchange) read(resp *http.Response) {
 	}
 	contentType := resp.Header.Get("Content-Type")
 	r.RespHeaders = respHeaders(resp)
-	x.stream = stream{x: x, answer: llmwire.NewAnswer(x.it.src.APIKind), framing: x.framing(contentType)}
+	x.stream = newStream(x, x.framing(contentType))
 	err := x.stream.run(resp.Body, head, endsByClose(resp))
 	x.judge(err)
 }

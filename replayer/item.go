@@ -34,13 +34,14 @@ func newItem(src *trace.Record, a arrival) *item {
 	return it
 }
 
-// recorder of facts that are the same for every record of a level.
+// stampInfo are the facts that are the same for every record of a level.
 type stampInfo struct {
 	level   int32
 	port    int32
 	tls     bool
 	seal    trace.Seal
 	version string
+	headers map[string]string // sent with each request
 }
 
 // record starts the Record of an item with all but times and result.
@@ -81,7 +82,7 @@ func (s *stampInfo) request(it *item) trace.Request {
 	q := trace.Request{
 		APIKind: src.APIKind, Provider: src.Provider, Operation: src.Operation,
 		Method: "POST", PathTemplate: p.path, HostPseudonym: "target", ServerPort: s.port,
-		HTTPVersion: "1.1", TLS: s.tls, ReqHeaders: map[string]string{"content-type": "application/json"},
+		HTTPVersion: "1.1", TLS: s.tls, ReqHeaders: s.headers,
 		Stream: src.Stream, MaxTokens: p.maxTokens, N: src.N, Temperature: src.Temperature, TopP: src.TopP,
 		Messages: p.messages, ReqWireBytes: int64(len(p.body)), ReqBodyBytes: int64(len(p.body)),
 	}

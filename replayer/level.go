@@ -110,6 +110,7 @@ func (lv *level) begin(ready <-chan *item) {
 	s.info = stampInfo{
 		level: lv.Index, port: int32(portOf(r.target)), tls: r.target.Scheme == "https",
 		seal: *r.trace.Manifest.Seal, version: r.cfg.Version,
+		headers: map[string]string{"content-type": "application/json"},
 	}
 }
 
@@ -122,18 +123,22 @@ func (lv *level) attack() {
 		vegeta.Client(r.client), vegeta.MaxBody(0),
 		vegeta.Workers(min(limit, 64)), vegeta.MaxWorkers(limit+1),
 	)
-	stop := lv.startTimers()
+	over, stop := lv.startTimers()
 	defer stop()
 	target := func(t *vegeta.Target) error { return lv.pacer.target(t, r.sender.register) }
 	for range attacker.Attack(target, lv.pacer, 0, "") {
 		lv.pacer.done()
 	}
-	pause(lv.ctx, time.Until(time.Unix(0, lv.EndUnixNs)))
+	select {
+	case <-over:
+	case <-lv.ctx.Done():
+	}
 }
 
 // startTimers reads the client's health at the window's borders and ends the
-// drain; the function returned stops them.
-func (lv *level) startTimers() (stop func()) {
+// drain. over is closed when the window is over; stop stops the timers.
+func (lv *level) startTimers() (over <-chan struct{}, stop func()) {
+	closed := make(chan struct{})
 	start := time.Until(lv.pacer.start)
 	end := start + lv.run.cfg.Hold
 	read := func() *time.Duration {
@@ -145,11 +150,12 @@ func (lv *level) startTimers() (stop func()) {
 	timers := []*time.Timer{
 		time.AfterFunc(start, func() { lv.locked(func() { lv.cpu0 = read() }) }),
 		time.AfterFunc(end, func() {
+			defer close(closed)
 			lv.locked(func() { lv.cpu1, lv.openAtEnd = read(), lv.pacer.open.Load() })
 		}),
 		time.AfterFunc(end+lv.run.cfg.Drain, func() { lv.cancel(errDrain) }),
 	}
-	return func() {
+	return closed, func() {
 		for _, t := range timers {
 			t.Stop()
 		}

@@ -76,8 +76,7 @@ func (p *pacer) Rate(time.Duration) float64 { return 0 }
 // fails, as each call follows one item.
 func (p *pacer) target(t *vegeta.Target, register func(*item) string) error {
 	it := <-p.sendable
-	t.Method, t.URL = "POST", "http://item/"
-	t.Header = map[string][]string{itemHeader: {register(it)}}
+	t.Method, t.URL = "POST", itemURL+register(it)
 	return nil
 }
 

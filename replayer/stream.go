@@ -40,6 +40,17 @@ type stream struct {
 	lost      int64 // events that could not be read
 }
 
+// roomForChunks is the most room that is made ahead for the pieces of a stream.
+const roomForChunks = 256
+
+func newStream(x *exchange, framing llmwire.Framing) stream {
+	s := stream{x: x, answer: llmwire.NewAnswer(x.it.src.APIKind), framing: framing}
+	if limit := x.it.prompt.maxTokens; limit != nil && framing != llmwire.FramingJSON {
+		s.chunks = make([]trace.Chunk, 0, min(int(*limit)+4, roomForChunks))
+	}
+	return s
+}
+
 // buffers are reused from stream to stream; an open one holds one.
 var buffers = sync.Pool{New: func() any { return new([readBuffer]byte) }}
 

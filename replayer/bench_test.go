@@ -1,0 +1,234 @@
+package replayer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lambdac/lambdac/internal/tokens"
+	"github.com/lambdac/lambdac/trace"
+)
+
+// stubVar makes the test binary a service: a benchmark needs one in a process
+// of its own, on cores of its own where the machine has them.
+const stubVar = "LAMBDAC_REPLAYER_STUB"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(stubVar) != "" {
+		serveStub()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const benchEvents = 50
+
+// serveStub answers each POST with a stream of 50 events, one write each, as
+// fast as it can, until standard input ends.
+func serveStub() {
+	event := []byte("data: " + `{"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}` + "\n\n")
+	end := []byte("data: " + `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":49}}` + "\n\ndata: [DONE]\n\n")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	go func() {
+		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if r.Method == http.MethodGet {
+				w.Header().Set("Content-Type", "application/json")
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			flush := w.(http.Flusher)
+			for range benchEvents - 1 {
+				_, _ = w.Write(event)
+				flush.Flush()
+			}
+			_, _ = w.Write(end)
+		}))
+	}()
+	fmt.Println(l.Addr())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// startStub starts the service and returns its URL.
+func startStub(b *testing.B) string {
+	b.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), stubVar+"=1")
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	addr, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	return "http://" + strings.TrimSpace(addr)
+}
+
+// BenchmarkStreams offers streams of 50 events, open loop, to a service in
+// another process: by the replay, and by a bare net/http loop that paces,
+// reads and stamps each event and does nothing else. One iteration is one
+// second. It reports what arrived, the client's delay and its CPU time, from
+// which the rate of one core follows.
+func BenchmarkStreams(b *testing.B) {
+	target := startStub(b)
+	for _, perS := range []float64{500, 1000, 2000} {
+		b.Run(fmt.Sprintf("bare/%v", perS), func(b *testing.B) {
+			benchStreams(b, func(hold time.Duration) (ok int, p50, p99 int64) { return bareLoop(b, target, perS, hold) })
+		})
+		b.Run(fmt.Sprintf("replay/%v", perS), func(b *testing.B) {
+			benchStreams(b, func(hold time.Duration) (ok int, p50, p99 int64) { return benchReplay(b, target, perS, hold) })
+		})
+	}
+}
+
+// benchStreams runs one loop for b.N seconds. The loop returns the number of
+// complete streams and quantiles of the lag, µs.
+func benchStreams(b *testing.B, loop func(hold time.Duration) (ok int, p50, p99 int64)) {
+	b.ReportAllocs()
+	hold := time.Duration(b.N) * time.Second
+	cpu, _ := processCPU()
+	ok, p50, p99 := loop(hold)
+	after, _ := processCPU()
+	b.ReportMetric(float64(ok)/hold.Seconds(), "streams/s")
+	b.ReportMetric(float64(p50)/1000, "lag-p50-ms")
+	b.ReportMetric(float64(p99)/1000, "lag-p99-ms")
+	b.ReportMetric(float64((after-cpu).Microseconds())/float64(max(ok, 1)), "cpu-µs/stream")
+	b.ReportMetric(0, "ns/op")
+}
+
+func benchReplay(b *testing.B, target string, perS float64, hold time.Duration) (ok int, p50, p99 int64) {
+	n := int(perS * hold.Seconds())
+	out := &memory{}
+	cfg := Config{Target: target, Loads: []Load{{PerS: perS}}, Hold: hold, Seed: 1}
+	res, err := Run(b.Context(), cfg, chatTrace(n, time.Duration(1e9/perS)), out)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, r := range out.records {
+		if r.Outcome == trace.OutcomeOK && len(r.Chunks) != benchEvents+1 {
+			b.Fatalf("%d chunks", len(r.Chunks))
+		}
+	}
+	l := res.Levels[0]
+	return int(res.Outcomes[trace.OutcomeOK]), *l.LagP50Us, *l.LagP99Us
+}
+
+// bareLoop is the least that a load generator does.
+func bareLoop(b *testing.B, target string, perS float64, hold time.Duration) (ok int, p50, p99 int64) {
+	var mu sync.Mutex
+	var lags []int64
+	client := &http.Client{Transport: newTransport(&Config{MaxInFlight: 4096}, new(atomic.Int64))}
+	body := benchBody(b)
+	start := time.Now().Add(lead)
+	var wg sync.WaitGroup
+	for i := range int(perS * hold.Seconds()) {
+		due := start.Add(time.Duration(float64(i) / perS * 1e9))
+		time.Sleep(time.Until(due))
+		wg.Go(func() {
+			lag, complete := bareStream(client, target, body, due)
+			mu.Lock()
+			defer mu.Unlock()
+			lags = append(lags, lag.Microseconds())
+			if complete {
+				ok++
+			}
+		})
+	}
+	wg.Wait()
+	client.CloseIdleConnections()
+	return ok, quantile(lags, 0.5), quantile(lags, 0.99)
+}
+
+// bareStream sends one request and stamps each event.
+func bareStream(client *http.Client, target string, body []byte, due time.Time) (lag time.Duration, ok bool) {
+	lag = time.Since(due)
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, target+"/v1/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return lag, false
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return lag, false
+	}
+	defer resp.Body.Close()
+	stamps := make([]time.Duration, 0, benchEvents)
+	buf := make([]byte, readBuffer)
+	for {
+		n, err := resp.Body.Read(buf)
+		for range bytes.Count(buf[:n], []byte("\n\n")) {
+			stamps = append(stamps, time.Since(due))
+		}
+		if err != nil {
+			return lag, err == io.EOF && len(stamps) == benchEvents+1
+		}
+	}
+}
+
+func benchBody(b *testing.B) []byte {
+	p := newPrompter(chatTrace(1, 0).Records, tokens.Words(), &Config{Seed: 1})
+	made, err := p.make(p.recs[0], copyKey{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return made.body
+}
+
+// BenchmarkPrompts writes prompts of 1,000 tokens.
+func BenchmarkPrompts(b *testing.B) {
+	recs := chainTrace(50, 20, 4)
+	p := testPrompter(recs, CacheAsTrace)
+	b.ReportAllocs()
+	total := int64(0)
+	for i := 0; b.Loop(); i++ {
+		made, err := p.make(recs[i%len(recs)], copyKey{instance: int64(i)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		total += int64(len(made.body))
+	}
+	b.SetBytes(total / int64(b.N))
+}
+
+// BenchmarkSchedule draws up a level of 300 s at 2,000/s.
+func BenchmarkSchedule(b *testing.B) {
+	tl := newTimeline(poissonTrace(100_000, 100, 1), 1, true)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := tl.schedule(Superpose, plan{perS: 2000, hold: 300 * time.Second, seed: 1, cv: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
