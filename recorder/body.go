@@ -59,12 +59,6 @@ func (b *body) hole(n int64) {
 	}
 }
 
-func (b *body) close() {
-	if b.dec != nil {
-		b.dec.close()
-	}
-}
-
 // undecoded reports whether a part of the body stayed coded.
 func (b *body) undecoded() bool {
 	return b.dec != nil && (b.dec.failed || b.blocked || b.capped)

@@ -219,9 +219,34 @@ func TestStreams(t *testing.T) {
 			func(k *talk) {
 				k.fin(ToServer, 15*ms)
 				k.server(20*ms, sseHead+chunk(textEvent("a"))+chunk(doneEvent)+"0\r\n\r\n")
+				k.packet(ToServer, 21*ms, 0, nil)
 				k.fin(ToClient, 30*ms)
 			},
 			shape{"ok", "200", 1, "2", "1", "10", "10", "10", "10", "10"},
+		},
+		{
+			"client has gone, the answer comes and the server closes",
+			func(k *talk) {
+				k.fin(ToServer, 15*ms)
+				k.server(20*ms, jsonHead+"Content-Length: 2\r\n\r\n{}")
+				k.fin(ToClient, 20*ms)
+				k.rst(ToServer, 21*ms)
+			},
+			shape{"client_abort/recorded", "200", 0, "NULL", "NULL", "10", "-", "-", "-", "10"},
+		},
+		{
+			"tokens counted, no text", // cases.md 15 a
+			func(k *talk) {
+				k.server(20*ms, sseHead+chunk(endEvent)+chunk(`data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}`+"\n\n")+chunk(doneEvent)+"0\r\n\r\n")
+			},
+			shape{"ok", "200", 0, "3", "0", "10", "10", "-", "-", "10"},
+		},
+		{
+			"error object under 200, not streamed",
+			func(k *talk) {
+				k.server(20*ms, jsonHead+"Content-Length: 45\r\n\r\n"+`{"error":{"message":"x","type":"overloaded"}}`)
+			},
+			shape{"error_in_stream", "200", 0, "NULL", "NULL", "10", "-", "-", "-", "10"},
 		},
 		{
 			"server resets in the middle", // recorder.md (c) 20

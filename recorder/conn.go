@@ -34,13 +34,18 @@ type conn struct {
 	lostReq, lostResp, pipelined bool
 	// between is what was lost before the head of an answer: nobody knows yet
 	// whether it was of the exchange that waits or of nothing that was seen.
-	between   hole
-	clock     [2]int64
-	delivery  uint64
-	over      ending
-	unread    int64 // bytes that belong to no message
-	held      []heldCall
-	heldBytes int
+	between hole
+	clock   [2]int64
+	// streams is the reassembler's state, nil without one. sent is the end of
+	// the answers' bytes so far, sentAtFIN what it was at the client's FIN.
+	streams         *connStreams
+	sent, sentAtFIN int64
+	reset           bool // by the client
+	delivery        uint64
+	over            ending
+	unread          int64 // bytes that belong to no message
+	held            []heldCall
+	heldBytes       int
 }
 
 // tail is an answer whose beginning was not seen.
@@ -57,7 +62,7 @@ type hole struct {
 }
 
 func openConn(rec *recording, info *ConnInfo) *conn {
-	c := &conn{rec: rec, info: info}
+	c := &conn{rec: rec, info: info, streams: info.streams}
 	c.req = parser{out: (*asks)(c)}
 	c.resp = parser{answer: true, out: (*answers)(c)}
 	if !info.SawSYN {
@@ -87,6 +92,9 @@ func (c *conn) advance(d Dir, t int64) int64 {
 func (c *conn) data(d Dir, b []byte, t int64) {
 	if len(b) == 0 {
 		return
+	}
+	if d == ToClient {
+		c.sent += int64(len(b))
 	}
 	late := t < c.clock[d]
 	t = c.advance(d, t)
@@ -133,6 +141,9 @@ func (c *conn) gap(d Dir, n int64, reason string, t int64) {
 	if c.blind != "" {
 		return
 	}
+	if d == ToClient {
+		c.sent += n
+	}
 	h := hole{gaps: 1, capped: reason == lostCap}
 	switch {
 	case d == ToServer && c.asking != nil:
@@ -166,15 +177,24 @@ func (c *conn) fin(d Dir, t int64) {
 
 func (c *conn) rst(d Dir, t int64) {
 	c.ended(d, true, t)
-	c.over.reset = c.over.reset || d == ToServer
+	c.reset = c.reset || d == ToServer
 	c.finishAll()
 }
 
 // ended notes who ended the connection first, by the packets' times.
 func (c *conn) ended(d Dir, rst bool, t int64) {
 	if !c.over.known || t < c.over.at {
-		c.over.known, c.over.by, c.over.rst, c.over.at = true, d, rst, t
+		c.over = ending{known: true, by: d, rst: rst, at: t}
 	}
+	if d == ToServer && !rst {
+		c.sentAtFIN = c.sent
+	}
+}
+
+// reads reports whether the client acknowledged bytes of an answer after it
+// had ended its own side.
+func (c *conn) reads() bool {
+	return !c.reset && c.streams != nil && c.streams.dirs[ToClient].acked > c.sentAtFIN
 }
 
 func (c *conn) closed() {

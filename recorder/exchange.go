@@ -109,7 +109,7 @@ func (e *exchange) takeAnswer(p []byte) bool {
 	if e.answer != nil {
 		e.answer.feed(p, e.now, e.c.delivery)
 	}
-	if e.answer == nil || e.kind == trace.KindOther && e.rec.cfg.KeepText {
+	if e.answer == nil && e.kind != trace.KindOther || e.kind == trace.KindOther && e.rec.cfg.KeepText {
 		e.keep(&e.resp, p)
 	}
 	return !e.resp.capped
@@ -139,8 +139,8 @@ func (e *exchange) finish(end ending) {
 	if e.answer != nil {
 		e.answer.close()
 	}
-	e.req.close()
-	e.resp.close()
+	e.closeBody(&e.req)
+	e.closeBody(&e.resp)
 	e.readRequest()
 	e.readAnswer()
 	e.fillTimes()
@@ -148,6 +148,20 @@ func (e *exchange) finish(end ending) {
 	e.r.SetOutcome(e.outcome(end))
 	e.fillBodies()
 	e.rec.take(e)
+}
+
+// closeBody ends the decoding of a body and counts what was wrong with it.
+func (e *exchange) closeBody(b *body) {
+	if b.dec == nil {
+		return
+	}
+	b.dec.close()
+	if b.dec.failed {
+		e.rec.acct.fault("content_coding")
+	}
+	if b.dec.trailing > 0 {
+		e.rec.acct.fault("bytes_after_coded_body")
+	}
 }
 
 func (e *exchange) readRequest() {

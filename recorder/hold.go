@@ -34,10 +34,10 @@ func (c *conn) wait(d Dir) bool {
 
 // requestsHeld reports whether the reassembler holds bytes of requests back.
 func (c *conn) requestsHeld() bool {
-	if c.info.streams == nil {
+	if c.streams == nil {
 		return false
 	}
-	st := &c.info.streams.dirs[ToServer]
+	st := &c.streams.dirs[ToServer]
 	return st.holeAt != 0 || len(st.pieces) > 0
 }
 

@@ -10,9 +10,6 @@ type ending struct {
 	by    Dir
 	rst   bool
 	at    int64
-	// reset: the client answered with a reset, so it had gone for good when
-	// its FIN came, and did not only close its sending half.
-	reset bool
 }
 
 // outcome is the one word for how the exchange ended (trace.md §7). The order
@@ -61,10 +58,10 @@ func cutOff(end ending) (trace.Outcome, trace.OutcomeDetail) {
 }
 
 // gone reports whether the client had left before the answer was complete,
-// though the answer was sent to its end.
-func (e *exchange) gone(end ending) bool {
-	return end.reset && e.after(end)
-}
+// though the answer was sent to its end. A client that only closed its sending
+// half goes on acknowledging; of one that has gone the system answers with a
+// reset, which may come after the connection was closed for us.
+func (e *exchange) gone(end ending) bool { return e.after(end) && !e.c.reads() }
 
 // after reports whether the answer became complete only after the client had
 // ended its side.
