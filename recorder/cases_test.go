@@ -417,3 +417,43 @@ func TestFlushedCodings(t *testing.T) {
 		})
 	}
 }
+
+// TestHoleInStream: a packet that was lost costs its events and the outcome,
+// and what follows is read again, with a word that there was a hole.
+func TestHoleInStream(t *testing.T) {
+	rows := []struct {
+		name string
+		lost func(k *talk)
+	}{
+		{"one packet, one event", func(k *talk) { k.lose(ToClient, len(chunk(textEvent("b")))) }},
+		{"the tail of an event", func(k *talk) {
+			whole := chunk(textEvent("b"))
+			k.server(30*ms, whole[:50]).lose(ToClient, len(whole)-50)
+		}},
+		{"the head of an event", func(k *talk) {
+			whole := chunk(textEvent("b"))
+			k.lose(ToClient, 50).server(30*ms, whole[50:])
+		}},
+		{"two packets", func(k *talk) { k.lose(ToClient, 2*len(chunk(textEvent("b")))) }},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			var s script
+			k := s.connect(40000, 0).client(10*ms, chat()).server(20*ms, sseHead+chunk(textEvent("a")))
+			row.lost(k)
+			k.server(40*ms, chunk(textEvent("c"))).server(50*ms, chunk(doneEvent)+"0\r\n\r\n")
+			k.packet(ToServer, 5*time.Second, 0, nil)
+			x := s.one(t)
+			want := shape{"cut_by_capture/gap", "200", 2, "3", "2", "10", "10", "10", "30", "40"}
+			if diff := cmp.Diff(want, shapeOf(x)); diff != "" {
+				t.Errorf("exchange (-want +got):\n%s", diff)
+			}
+			check(t, "after gap", x.Record.Chunks[1].Flags, trace.FlagAfterGap)
+			check(t, "gaps", x.Record.ReassemblyGaps, 1)
+			check(t, "complete", x.Record.RespComplete, false)
+			if x.Record.LostBytesResp == 0 || x.Record.LostEvents != 1 {
+				t.Errorf("lost bytes %d, events %d", x.Record.LostBytesResp, x.Record.LostEvents)
+			}
+		})
+	}
+}

@@ -79,13 +79,15 @@ func (c *conn) parser(d Dir) *parser {
 }
 
 // advance returns the time at which bytes could be read: those behind a packet
-// that came late wait for it.
+// that came late wait for it, and share its delivery.
 func (c *conn) advance(d Dir, t int64) int64 {
-	if t <= c.clock[d] {
+	if t < c.clock[d] {
 		return c.clock[d]
 	}
-	c.delivery++
 	c.clock[d] = t
+	if d == ToClient {
+		c.delivery++
+	}
 	return t
 }
 
@@ -96,11 +98,7 @@ func (c *conn) data(d Dir, b []byte, t int64) {
 	if d == ToClient {
 		c.sent += int64(len(b))
 	}
-	late := t < c.clock[d]
 	t = c.advance(d, t)
-	if !late && t == c.clock[d] {
-		c.delivery++ // another packet of the same time
-	}
 	if !c.started[d] {
 		c.started[d] = true
 		c.sniff(d, b)

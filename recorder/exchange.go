@@ -190,6 +190,8 @@ func (e *exchange) readAnswer() {
 	}
 }
 
+// fillTimes writes the moments. Of an answer that was not streamed nobody could
+// see the first token: its t_first_token, chunk_count and chunks stay NULL.
 func (e *exchange) fillTimes() {
 	r := e.r
 	if !e.lateJoin {

@@ -36,7 +36,8 @@ func TestPairing(t *testing.T) {
 				k := s.connect(1, 0).client(2*ms, get("/1")+get("/2")+post("/3", "abc"))
 				k.server(3*ms, ok("1")+ok("22")).server(4*ms, ok("333"))
 			},
-			[]string{"GET 200 ok 0 1", "GET 200 ok 0 2", "POST 200 ok 3 3"}, 0,
+			[]string{"GET 200 ok 0 1", "GET 200 ok 0 2", "POST 200 ok 3 3"},
+			0,
 		},
 		{
 			"bodiless answers swallow nothing", // recorder.md (c) 7
@@ -47,7 +48,8 @@ func TestPairing(t *testing.T) {
 				k.client(6*ms, get("/")).server(7*ms, "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n")
 				k.client(8*ms, get("/")).server(9*ms, ok("end"))
 			},
-			[]string{"HEAD 200 ok 0 0", "GET 204 ok 0 0", "GET 304 ok 0 0", "GET 200 ok 0 3"}, 0,
+			[]string{"HEAD 200 ok 0 0", "GET 204 ok 0 0", "GET 304 ok 0 0", "GET 200 ok 0 3"},
+			0,
 		},
 		{
 			"100-continue", // recorder.md (c) 8
@@ -56,7 +58,8 @@ func TestPairing(t *testing.T) {
 				k.client(2*ms, "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
 				k.server(3*ms, "HTTP/1.1 100 Continue\r\n\r\n").client(4*ms, "body").server(5*ms, ok("done"))
 			},
-			[]string{"POST 200 ok 4 4"}, 0,
+			[]string{"POST 200 ok 4 4"},
+			0,
 		},
 		{
 			"body refused, the next request follows", // recorder.md (c) 8
@@ -66,7 +69,8 @@ func TestPairing(t *testing.T) {
 				k.server(3*ms, "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
 				k.client(4*ms, post("/", "body")[:30]).client(5*ms, post("/", "body")[30:]).server(6*ms, ok("done"))
 			},
-			[]string{"POST 417 http_error 0 0", "POST 200 ok 4 4"}, 0,
+			[]string{"POST 417 http_error 0 0", "POST 200 ok 4 4"},
+			0,
 		},
 		{
 			"body refused, it follows all the same",
@@ -76,7 +80,8 @@ func TestPairing(t *testing.T) {
 				k.server(3*ms, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
 				k.client(4*ms, "bo").client(5*ms, "dy").client(6*ms, get("/")).server(7*ms, ok(""))
 			},
-			[]string{"POST 413 http_error 4 0", "GET 200 ok 0 0"}, 0,
+			[]string{"POST 413 http_error 4 0", "GET 200 ok 0 0"},
+			0,
 		},
 		{
 			"body refused, the connection ends", // recorder.md (c) 8
@@ -85,7 +90,8 @@ func TestPairing(t *testing.T) {
 				k.client(2*ms, "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4000\r\n\r\n")
 				k.server(3*ms, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n").fin(ToClient, 4*ms).fin(ToServer, 5*ms)
 			},
-			[]string{"POST 413 http_error 0 0"}, 0,
+			[]string{"POST 413 http_error 0 0"},
+			0,
 		},
 		{
 			"answer before the request's end",
@@ -94,7 +100,8 @@ func TestPairing(t *testing.T) {
 				whole := post("/", strings.Repeat("x", 100))
 				k.client(2*ms, whole[:150]).server(3*ms, ok("early")).client(4*ms, whole[150:]).client(5*ms, get("/")).server(6*ms, ok(""))
 			},
-			[]string{"POST 200 ok 100 5", "GET 200 ok 0 0"}, 0,
+			[]string{"POST 200 ok 100 5", "GET 200 ok 0 0"},
+			0,
 		},
 		{
 			"answer without request",
@@ -102,7 +109,8 @@ func TestPairing(t *testing.T) {
 				k := s.connect(1, 0)
 				k.server(2*ms, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n").client(3*ms, get("/")).server(4*ms, ok("x"))
 			},
-			[]string{"GET 200 ok 0 1"}, 1,
+			[]string{"GET 200 ok 0 1"},
+			1,
 		},
 		{
 			"joined in mid-answer", // recorder.md (c) 17
@@ -111,7 +119,8 @@ func TestPairing(t *testing.T) {
 				k.server(2*ms, "c5\r\ndata: {\"choices\"").server(3*ms, ":[]}\n\n\r\n0\r\n\r\n")
 				k.client(4*ms, get("/")).server(5*ms, ok("x"))
 			},
-			[]string{" NULL cut_by_capture/late_join 0 0", "GET 200 ok 0 1"}, 0,
+			[]string{" NULL cut_by_capture/late_join 0 0", "GET 200 ok 0 1"},
+			0,
 		},
 		{
 			"joined while the request was sent",
@@ -119,7 +128,8 @@ func TestPairing(t *testing.T) {
 				k := s.joined(40000)
 				k.client(2*ms, "rest of a body").server(3*ms, ok("abc")).client(4*ms, get("/")).server(5*ms, ok("x"))
 			},
-			[]string{" 200 cut_by_capture/late_join 0 3", "GET 200 ok 0 1"}, 0,
+			[]string{" 200 cut_by_capture/late_join 0 3", "GET 200 ok 0 1"},
+			0,
 		},
 		{
 			"request lost, its answer not",
@@ -130,7 +140,8 @@ func TestPairing(t *testing.T) {
 				k.client(6*ms, get("/3")).server(7*ms, ok("333"))
 				k.packet(ToServer, 3*time.Second, 0, nil)
 			},
-			[]string{"GET 200 ok 0 1", "GET 200 ok 0 3"}, 1,
+			[]string{"GET 200 ok 0 1", "GET 200 ok 0 3"},
+			1,
 		},
 		{
 			"answer lost, the next one not",
@@ -140,7 +151,8 @@ func TestPairing(t *testing.T) {
 				k.client(4*ms, get("/2")).server(5*ms, ok("22"))
 				k.packet(ToServer, 3*time.Second, 0, nil)
 			},
-			[]string{"GET NULL unknown 0 0", "GET 200 ok 0 2"}, 0,
+			[]string{"GET NULL unknown 0 0", "GET 200 ok 0 2"},
+			0,
 		},
 		{
 			"first packet of a request lost, answered before the hole is given up",
@@ -150,7 +162,8 @@ func TestPairing(t *testing.T) {
 				k.lose(ToServer, 40).client(4*ms, "rest\r\n"+get("/2")).server(5*ms, ok("22"))
 				k.packet(ToServer, 3*time.Second, 0, nil)
 			},
-			[]string{"GET 200 ok 0 1", "GET 200 ok 0 2"}, 0,
+			[]string{"GET 200 ok 0 1", "GET 200 ok 0 2"},
+			0,
 		},
 		{
 			"upgrade",
@@ -159,7 +172,8 @@ func TestPairing(t *testing.T) {
 				k.client(2*ms, "GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n\r\n")
 				k.server(3*ms, "HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x01a").client(4*ms, "\x81\x01b")
 			},
-			[]string{"GET 101 ok 0 0"}, 0,
+			[]string{"GET 101 ok 0 0"},
+			0,
 		},
 	}
 	for _, row := range rows {
