@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -22,9 +23,9 @@ func TestKillSwitch(t *testing.T) {
 		const stopAt = 4 * time.Second
 		time.AfterFunc(stopAt, cancel)
 		began := time.Now()
-		var lastSend time.Duration
+		var lastSend atomic.Int64
 		s := &stub{answer: func(w http.ResponseWriter, r *http.Request) {
-			lastSend = time.Since(began)
+			lastSend.Store(int64(time.Since(began)))
 			e := stream200(w)
 			e.text("a")
 			<-r.Context().Done()
@@ -39,8 +40,8 @@ func TestKillSwitch(t *testing.T) {
 		if killed < 3980 || killed+unsent != 10_000 {
 			t.Errorf("%d killed, %d not sent of 10,000", killed, unsent)
 		}
-		if took := time.Since(began); took > stopAt+time.Second || lastSend > stopAt+50*ms {
-			t.Errorf("last send at %v, all over at %v; stopped at %v", lastSend, took, stopAt)
+		if took := time.Since(began); took > stopAt+time.Second || time.Duration(lastSend.Load()) > stopAt+50*ms {
+			t.Errorf("last send at %v, all over at %v; stopped at %v", time.Duration(lastSend.Load()), took, stopAt)
 		}
 		for _, r := range out.records {
 			if r.Outcome == trace.OutcomeClientAbort && (*r.ChunkCount != 1 || *r.StatusCode != 200) {
@@ -89,35 +90,36 @@ func TestDrainOfAQueue(t *testing.T) {
 // sent again in silence.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var conns []net.Conn
+		var latest atomic.Pointer[fragile]
 		pipes := newPipes()
 		cfg := one(1, 3*time.Second)
 		cfg.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			c, err := pipes.dial(ctx, network, addr)
 			if err == nil {
-				c = &fragile{Conn: c}
-				conns = append(conns, c)
+				f := &fragile{Conn: c}
+				latest.Store(f)
+				c = f
 			}
 			return c, err
 		}
-		served := 0
+		var served atomic.Int32
 		s := &stub{answer: func(w http.ResponseWriter, r *http.Request) {
-			served++
+			served.Add(1)
 			tokensAnswer(0, 0, 1)(w, r)
 		}}
 		server := &http.Server{Handler: s}
 		go func() { _ = server.Serve(pipes) }()
 		cfg.Target = "http://192.0.2.1"
 		out := &memory{}
-		time.AfterFunc(500*ms, func() { conns[1].(*fragile).broken = true }) // conns[0] was the preflight's
+		time.AfterFunc(500*ms, func() { latest.Load().broken.Store(true) })
 		res, err := Run(t.Context(), cfg, chatTrace(3, time.Second), out)
 		_ = server.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkIdentity(t, res, out)
-		if out.count(trace.OutcomeConnError, trace.DetailResetReused) != 1 || served != 2 || res.Levels[0].ConnsOpened != 2 {
-			t.Errorf("outcomes %v, %d served, %d connections", res.Outcomes, served, res.Levels[0].ConnsOpened)
+		if out.count(trace.OutcomeConnError, trace.DetailResetReused) != 1 || served.Load() != 2 || res.Levels[0].ConnsOpened != 2 {
+			t.Errorf("outcomes %v, %d served, %d connections", res.Outcomes, served.Load(), res.Levels[0].ConnsOpened)
 		}
 		mustBeInvalid(t, res, "lost by the client")
 		synctest.Wait()
@@ -128,11 +130,11 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 // out.
 type fragile struct {
 	net.Conn
-	broken bool
+	broken atomic.Bool
 }
 
 func (f *fragile) Write(p []byte) (int, error) {
-	if f.broken {
+	if f.broken.Load() {
 		_ = f.Close()
 		return 0, &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -173,12 +174,9 @@ func TestBreakerLetsShedsPass(t *testing.T) {
 
 // A service that dies in a long level is given up before the level's end.
 func TestBreakerInsideALevel(t *testing.T) {
-	began := time.Time{}
+	began := sync.OnceValue(time.Now) // the first request
 	s := &stub{answer: func(w http.ResponseWriter, r *http.Request) {
-		if began.IsZero() {
-			began = time.Now()
-		}
-		if time.Since(began) < 20*time.Second {
+		if time.Since(began()) < 20*time.Second {
 			tokensAnswer(0, 0, 1)(w, r)
 			return
 		}
