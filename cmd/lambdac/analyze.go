@@ -62,7 +62,7 @@ func analyzeRun(path string, o analyzer.Options) (*analyzer.Analysis, error) {
 	}
 	a, err := analyzer.Analyze(dir, o)
 	if errors.Is(err, analyzer.ErrNoRun) {
-		return nil, &exitError{exitUsage, fmt.Errorf("analyze %q: %w", path, err), "replay the trace first: lambdac replay " + path + " --target URL --levels … -o RUN"}
+		return nil, &exitError{exitUsage, err, "replay the trace first: lambdac replay " + path + " --target URL --levels … -o RUN"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("analyze run: %w", err)

@@ -198,8 +198,8 @@ func (d *demo) replay(ctx context.Context, tracePath, runPath string) error {
 		Hold: demoHold, Warmup: demoWarmup, Drain: demoDrain,
 		// The trace's host is this very server; it serves no production.
 		AllowProduction: true, SharedProcess: true, Version: version,
-		Progress: func(p replayer.Progress) { d.ui.progress("replaying: %s", p) },
 	}
+	cfg.Progress = newReplayProgress(d.ui, cfg, "replaying: ").show
 	result, err := replayTrace(ctx, cfg, tracePath, runPath, d.force)
 	if err != nil {
 		return err

@@ -42,9 +42,9 @@ func usage(hint, format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...), hint: hint}
 }
 
-// report prints an error as one line and its hint as another, and returns the
+// exitCode prints an error as one line and its hint as another, and returns the
 // exit code. Style: lower case, no period, never a captured value.
-func report(w io.Writer, err error) int {
+func exitCode(w io.Writer, err error) int {
 	if err == nil {
 		return exitOK
 	}

@@ -31,7 +31,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	return report(stderr, err)
+	return exitCode(stderr, err)
 }
 
 func newRoot() *cobra.Command {

@@ -132,7 +132,7 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 		return err
 	}
 	u := newUI(c)
-	cfg.Progress = func(p replayer.Progress) { u.progress("%s", p) }
+	cfg.Progress = newReplayProgress(u, cfg, "").show
 	result, err := replayTrace(c.Context(), cfg, path, o.out, o.force)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 		return err
 	}
 	u.say("next: lambdac analyze %s", o.out)
-	if result.Run.Validity.Verdict != trace.Valid {
+	if result.Validity.Verdict != trace.Valid {
 		return &exitError{code: exitInvalid}
 	}
 	return nil
@@ -231,8 +231,8 @@ func replayError(err error) error {
 
 func printRun(c *cobra.Command, out string, r *replayer.Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d levels, %s\n", out, len(r.Levels), r.Run.Validity.Verdict)
-	for _, reason := range r.Run.Validity.Reasons {
+	fmt.Fprintf(&b, "%s: %d levels, %s\n", out, len(r.Levels), r.Validity.Verdict)
+	for _, reason := range r.Validity.Reasons {
 		fmt.Fprintf(&b, "  invalid: %s\n", reason)
 	}
 	for i := range r.Levels {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lambdac/lambdac/internal/sim"
 	"github.com/lambdac/lambdac/internal/twin"
@@ -52,19 +53,30 @@ func (o *simFlags) register(c *cobra.Command) {
 	f.StringVar(&o.preset, "preset", "default", "parameters to start from: default or demo (of the seed)")
 	f.BoolVar(&o.truth, "truth", false, "print the true capacity and error curve instead of serving")
 	f.StringVar(&o.trace, "trace", "", "with --truth: the trace whose mix is served (default: the built-in mix)")
-	f.Float64SliceVar(&o.loads, "loads", nil, "with --truth: loads of the error curve (default: 0.25 to 2 times the capacity)")
+	f.Float64SliceVar(&o.loads, "loads", nil, "with --truth: loads of the error curve (default: 0.5 to 2 times the capacity)")
 	f.BoolVar(&o.asJSON, "json", false, "with --truth: print JSON")
-	p := &o.params
+	paramFlags(f, &o.params)
+}
+
+// paramFlags are the flags of the scheduler; p holds their defaults.
+func paramFlags(f *pflag.FlagSet, p *twin.Params) {
 	f.DurationVar(&p.StepFixed, "step-fixed", p.StepFixed, "cost of a step")
 	f.DurationVar(&p.PerPrefillToken, "per-prefill-token", p.PerPrefillToken, "cost of a prompt token")
 	f.DurationVar(&p.PerSequence, "per-sequence", p.PerSequence, "cost of a sequence in a step")
 	f.IntVar(&p.TokenBudget, "token-budget", p.TokenBudget, "tokens in one step")
+	f.BoolVar(&p.ChunkedPrefill, "chunked-prefill", p.ChunkedPrefill, "compute long prompts in pieces")
 	f.IntVar(&p.MaxRunning, "max-running", p.MaxRunning, "largest batch")
 	f.IntVar(&p.MaxQueue, "max-queue", p.MaxQueue, "places in the queue; -1 = no limit")
 	f.IntVar(&p.ShedStatus, "shed-status", p.ShedStatus, "status of a refused request: 429 or 503")
+	f.DurationVar(&p.RetryAfter, "retry-after", p.RetryAfter, "what a refused request is told to wait")
 	f.Float64Var(&p.ErrorRate, "error-rate", p.ErrorRate, "share of requests that fail with 500, whatever the load")
+	f.BoolVar(&p.ServeAbandoned, "serve-abandoned", p.ServeAbandoned, "serve requests to their end whose client went away")
 	f.IntVar(&p.KVBlocks, "kv-blocks", p.KVBlocks, "KV memory in blocks of 16 tokens")
+	f.IntVar(&p.MaxContext, "max-context", p.MaxContext, "longest prompt and answer together, tokens; 0 = what the KV memory holds")
 	f.BoolVar(&p.PrefixCaching, "prefix-caching", p.PrefixCaching, "keep computed prompt blocks for shared prefixes")
+	f.IntVar(&p.CacheBlocks, "cache-blocks", p.CacheBlocks, "blocks kept for reuse; 0 = all of the KV memory")
+	f.Float64Var(&p.RetainRatio, "retain-ratio", p.RetainRatio, "share of them left after an eviction")
+	f.StringVar((*string)(&p.Eviction), "eviction", string(p.Eviction), "which go first: lru or window")
 }
 
 // resolve applies the preset under the flags that were given.
@@ -76,25 +88,16 @@ func (o *simFlags) resolve(c *cobra.Command) (twin.Params, error) {
 	default:
 		return o.params, usage("use default or demo", "preset %q is not known", o.preset)
 	}
-	given := o.params
 	p := twin.DemoParams(o.seed)
-	for name, set := range map[string]func(){
-		"step-fixed":        func() { p.StepFixed = given.StepFixed },
-		"per-prefill-token": func() { p.PerPrefillToken = given.PerPrefillToken },
-		"per-sequence":      func() { p.PerSequence = given.PerSequence },
-		"token-budget":      func() { p.TokenBudget = given.TokenBudget },
-		"max-running":       func() { p.MaxRunning = given.MaxRunning },
-		"max-queue":         func() { p.MaxQueue = given.MaxQueue },
-		"shed-status":       func() { p.ShedStatus = given.ShedStatus },
-		"error-rate":        func() { p.ErrorRate = given.ErrorRate },
-		"kv-blocks":         func() { p.KVBlocks = given.KVBlocks },
-		"prefix-caching":    func() { p.PrefixCaching = given.PrefixCaching },
-	} {
-		if c.Flags().Changed(name) {
-			set()
+	over := pflag.NewFlagSet("", pflag.ContinueOnError)
+	paramFlags(over, &p)
+	var err error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if over.Lookup(f.Name) != nil {
+			err = errors.Join(err, over.Set(f.Name, f.Value.String()))
 		}
-	}
-	return p, nil
+	})
+	return p, err
 }
 
 func simulate(c *cobra.Command, o *simFlags) error {
@@ -142,7 +145,7 @@ func serveUntil(ctx context.Context, ln net.Listener, server *sim.Server) error 
 }
 
 func printTruth(c *cobra.Command, o *simFlags, p twin.Params) error {
-	mix := twin.BuiltinMix(o.seed)
+	cfg := twin.TruthConfig{Params: p, Seed: o.seed, Version: version, Loads: o.loads}
 	if o.trace != "" {
 		dir, err := tracedir.Open(o.trace)
 		if err != nil {
@@ -152,18 +155,17 @@ func printTruth(c *cobra.Command, o *simFlags, p twin.Params) error {
 		if err != nil {
 			return err
 		}
-		mix = twin.Jobs(records)
+		cfg.Mix = new(twin.Jobs(records))
 	}
-	truth, err := twin.FindTruth(p, mix, o.loads, o.seed)
+	truth, err := twin.FindTruth(cfg)
 	if err != nil {
 		return usage("check the trace and the parameters", "%w", err)
 	}
-	truth.Version = version
 	if o.asJSON {
 		return printJSON(c.OutOrStdout(), truth)
 	}
 	out := c.OutOrStdout()
-	fmt.Fprintf(out, "capacity %.4g requests/s\n", truth.CapacityPerS)
+	fmt.Fprintf(out, "capacity %.4g requests/s (± %.2g)\n", truth.CapacityPerS, 1.96*truth.CapacityStdErr)
 	for _, point := range truth.ErrorCurve {
 		fmt.Fprintf(out, "  %8.4g/s  error rate %.3f %%\n", point.OfferedPerS, point.ErrorRate*100)
 	}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/lambdac/lambdac/internal/sim"
+	"github.com/lambdac/lambdac/internal/twin"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"lambdac": main})
+}
+
+// TestScripts runs one user story per file of testdata/script.
+//
+//	serve KIND VAR    start a target in this process; its URL goes to $VAR
+//	mkcapture KIND F  write a small capture file
+//	exit CODE CMD…    run CMD, which must end with this exit code
+func TestScripts(t *testing.T) {
+	captures, err := filepath.Abs("../../recorder/testdata/captures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("CAPTURES", captures)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serve":     serve,
+			"mkcapture": makeCapture,
+			"exit":      exits,
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exit CODE CMD…")
+	}
+	code := "0"
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = strconv.Itoa(exit.ExitCode())
+	} else if err != nil {
+		ts.Fatalf("run %s: %v", args[1], err)
+	}
+	if code != args[0] {
+		ts.Fatalf("exit code %s, want %s", code, args[0])
+	}
+}
+
+// targets are what a replay may meet, good and bad.
+var targets = map[string]http.HandlerFunc{
+	"html": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<html><body>welcome</body></html>"))
+	},
+	"redirect": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://127.0.0.1:1"+r.URL.Path, http.StatusMovedPermanently)
+	},
+	"broken": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(`{"error":{"type":"server_error"}}`))
+	},
+}
+
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: serve KIND VAR")
+	}
+	var handler http.Handler = targets[args[0]]
+	if args[0] == "sim" {
+		server, err := sim.New(sim.Config{Params: twin.DemoParams(1), Seed: 1})
+		ts.Check(err)
+		ts.Defer(func() { _ = server.Close() })
+		handler = server
+	}
+	if handler == nil {
+		ts.Fatalf("no target %q", args[0])
+	}
+	server := httptest.NewServer(handler)
+	ts.Defer(server.Close)
+	ts.Setenv(args[1], server.URL)
+}
+
+// makeCapture writes a pcap header and, for "cut", half a packet.
+func makeCapture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mkcapture KIND FILE")
+	}
+	link := map[string]uint32{"empty": 1, "cut": 1, "unknown-link": 147}
+	n, ok := link[args[0]]
+	if !ok {
+		ts.Fatalf("no capture %q", args[0])
+	}
+	var b bytes.Buffer
+	for _, v := range []any{uint32(0xa1b2c3d4), uint16(2), uint16(4), uint32(0), uint32(0), uint32(65535), n} {
+		ts.Check(binary.Write(&b, binary.LittleEndian, v))
+	}
+	if args[0] != "empty" {
+		for _, v := range []uint32{1, 0, 60, 60, 0, 0} { // the header promises 60 bytes, 8 follow
+			ts.Check(binary.Write(&b, binary.LittleEndian, v))
+		}
+	}
+	if args[0] == "unknown-link" {
+		b.Write(make([]byte, 52))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o600))
+}
