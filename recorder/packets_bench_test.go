@@ -10,7 +10,7 @@ import (
 // nullStreams is a streamHandler that only counts.
 type nullStreams struct{ bytes, gaps int64 }
 
-func (n *nullStreams) open(*ConnInfo) {}
+func (n *nullStreams) open(*ConnInfo)                                      {}
 func (n *nullStreams) data(_ *ConnInfo, _ Dir, _ int64, b []byte, _ int64) { n.bytes += int64(len(b)) }
 
 func (n *nullStreams) gap(_ *ConnInfo, _ Dir, _, k int64, _ string, _ int64) {

@@ -98,13 +98,22 @@ func (r *reassembler) release(st *stream, p *piece) {
 	r.held -= int64(len(p.data)) + pieceCost
 }
 
-// drop forgets all held pieces.
-func (r *reassembler) drop(st *stream) {
-	for i := range st.pieces {
-		r.release(st, &st.pieces[i])
-		r.stats.LateBytes += st.pieces[i].n
+// clip drops what is held behind the end: nothing comes after a FIN.
+func (r *reassembler) clip(st *stream) {
+	for n := len(st.pieces); n > 0; n-- {
+		last := &st.pieces[n-1]
+		if last.end() <= st.end {
+			return
+		}
+		r.release(st, last)
+		keep := max(st.end-last.pos, 0)
+		r.stats.LateBytes += last.n - keep
+		p := last.cutFront(keep)
+		st.pieces = st.pieces[:n-1]
+		if keep > 0 {
+			r.insert(st, n-1, p)
+		}
 	}
-	st.pieces = nil
 }
 
 // countOverlap counts the second copy of bytes that the held piece q has.

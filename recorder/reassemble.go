@@ -33,7 +33,7 @@ const (
 //
 // The order in which one connection's data, gap and fin calls come depends on
 // neither how its bytes were cut into segments nor the order of these, as long
-// as they come within those limits.
+// as they come within those limits and no packet was cut by the capture.
 type reassembler struct {
 	handler streamHandler
 	// opened are the connections not closed, in order of appearance.
@@ -121,11 +121,12 @@ func (r *reassembler) add(s *Segment) {
 	r.addData(cs, s)
 	if st := &cs.dirs[s.Dir]; s.FIN && st.end < 0 {
 		st.end, st.endTime = s.Pos+int64(s.Want), s.Time
+		r.clip(st)
 	}
 	r.progress(cs, s.Dir)
 	r.limit(cs, s.Dir)
 	if s.RST {
-		r.giveUpAll(cs)
+		r.giveUpAll(cs, s.Time)
 		r.handler.rst(cs.info, s.Dir, s.Time)
 		r.close(cs, s.Time)
 		return
@@ -169,10 +170,7 @@ func (r *reassembler) open(c *ConnInfo) *connStreams {
 }
 
 func (r *reassembler) close(cs *connStreams, t int64) {
-	r.giveUpAll(cs)
-	for d := range cs.dirs {
-		r.missingTail(cs, Dir(d), t)
-	}
+	r.giveUpAll(cs, t)
 	r.unhole(cs)
 	r.opened.remove(cs)
 	cs.info.streams = streamsDone
@@ -214,6 +212,11 @@ func (r *reassembler) addData(cs *connStreams, s *Segment) {
 	old := min(max(st.next-pos, 0), want)
 	if st.ended {
 		old = want
+	} else if st.end >= 0 {
+		behind := min(max(pos+want-st.end, 0), want-old)
+		r.stats.LateBytes += behind
+		want -= behind
+		data = data[:min(want, int64(len(data)))]
 	}
 	if old > 0 {
 		r.countOld(st, pos, old)
@@ -277,7 +280,6 @@ func (r *reassembler) progress(cs *connStreams, d Dir) {
 	}
 	if !st.ended && st.end >= 0 && st.next >= st.end {
 		st.ended = true
-		r.drop(st) // nothing comes after a FIN
 		r.handler.fin(cs.info, d, st.endTime)
 	}
 	r.noteHole(cs, st)
@@ -338,11 +340,14 @@ func (r *reassembler) giveUp(cs *connStreams, d Dir, why string) {
 	}
 }
 
-func (r *reassembler) giveUpAll(cs *connStreams) {
+// giveUpAll delivers all that is held, and reports all that is missing: the
+// connection has ended.
+func (r *reassembler) giveUpAll(cs *connStreams, t int64) {
 	for d := range cs.dirs {
 		for cs.dirs[d].holeAt != 0 {
 			r.giveUp(cs, Dir(d), lostGap)
 		}
+		r.missingTail(cs, Dir(d), t)
 	}
 }
 

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -215,4 +216,44 @@ func TestTrackerCounts(t *testing.T) {
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("stats (-want +got):\n%s", diff)
 	}
+}
+
+// FuzzTracker sends any packets of one pair of ends through tracker and
+// reassembler: streamLog panics where calls do not join, and every connection
+// is closed.
+func FuzzTracker(f *testing.F) {
+	record := func(shots ...shot) (b []byte) {
+		for _, s := range shots {
+			b = append(b, byte(s.dir), s.flags)
+			b = binary.BigEndian.AppendUint32(b, s.seq)
+			b = binary.BigEndian.AppendUint32(b, s.ack)
+			b = append(b, byte(len(s.payload)), 0)
+		}
+		return b
+	}
+	f.Add(record(up(99, 0, syn, ""), down(499, 100, syn|ack, ""), up(100, 500, psh, "ab"), down(500, 102, fin, "xy"), up(102, 503, rst, "")))
+	f.Add(record(up(0xfffffffe, 0, syn, "abc"), down(9, 2, psh, "x"), up(0x80000000, 1, psh, "x"), up(0x80000001, 1, psh, "x"), up(7, 0, syn, "")))
+	f.Add(record(down(500, 7, psh, "HTTP/1."), up(7, 500, fin, ""), up(6, 0, ack, "x"), down(507, 8, fin, "")))
+	f.Fuzz(func(t *testing.T, script []byte) {
+		var shots []shot
+		for ; len(script) >= 12; script = script[12:] {
+			payload := strings.Repeat("x", int(script[10]))
+			if script[11]&1 != 0 {
+				payload = "GET /" + payload
+			}
+			shots = append(shots, shot{
+				Dir(script[0] & 1), binary.BigEndian.Uint32(script[2:]), binary.BigEndian.Uint32(script[6:]), script[1], payload,
+			})
+		}
+		tr := newTracker(nil)
+		log, _ := runShots(tr, shots...)
+		for id, c := range log.conns {
+			if c.end == "" {
+				t.Fatalf("connection %d is not closed", id)
+			}
+		}
+		if int64(len(log.conns)) > tr.ids || len(tr.conns) > 1 {
+			t.Fatalf("%d connections seen, %d made, %d kept", len(log.conns), tr.ids, len(tr.conns))
+		}
+	})
 }
