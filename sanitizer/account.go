@@ -139,12 +139,26 @@ func (s *Sanitizer) Close() error {
 	err := s.out.SetManifest(func(m *trace.Manifest) {
 		m.CapturedTargets = append(m.CapturedTargets, hashes...)
 		m.Losses = s.losses
+		m.NullReasons = withReasons(m.NullReasons)
 		m.Warnings = append(m.Warnings, warnings...)
 	})
 	if err != nil {
 		err = fmt.Errorf("write totals: %w", err)
 	}
 	return cmp.Or(failed, err)
+}
+
+// withReasons says why columns of every record are NULL.
+func withReasons(reasons map[string]string) map[string]string {
+	if reasons == nil {
+		reasons = make(map[string]string)
+	}
+	for _, column := range []string{"tokenizer_id", "template_overhead_tokens"} {
+		if _, ok := reasons[column]; !ok {
+			reasons[column] = "prompts are not tokenized at capture"
+		}
+	}
+	return reasons
 }
 
 // warnings tells what was forgotten or given up.

@@ -163,6 +163,9 @@ func counted(kind trace.ChunkKind) bool {
 // wipe overwrites what is left of an exchange, but the texts that are still to
 // be counted. Strings cannot be overwritten; they are let go.
 func wipe(x *trace.Exchange, texts [][]byte) {
+	if x == nil {
+		return
+	}
 	clear(x.ReqBody)
 	clear(x.RespBody)
 	for _, t := range x.Answer {
@@ -179,5 +182,5 @@ func (s *Sanitizer) provenance(rec *trace.Record) {
 	rec.SanitizerVersion = s.seal.Version
 	rec.PolicyHash = &s.seal.PolicyHash
 	rec.Redactions = s.tally.list
-	s.tally.list = nil
+	s.tally.list, s.salt = nil, ""
 }

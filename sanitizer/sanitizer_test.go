@@ -62,6 +62,7 @@ func one(t *testing.T, x *trace.Exchange) *trace.Record {
 	t.Helper()
 	out := &memory{}
 	s := start(t, Config{Key: testKey, FeatureShare: 1e-9}, out)
+	s.targets.seen = everyTarget()
 	if err := s.Take(x); err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +70,16 @@ func one(t *testing.T, x *trace.Exchange) *trace.Record {
 		t.Fatalf("%d records, want 1", len(out.records))
 	}
 	return out.records[0]
+}
+
+// everyTarget is a full set of targets: with it none is hashed, which takes
+// 50 ms each.
+func everyTarget() map[hostPort]struct{} {
+	seen := make(map[hostPort]struct{})
+	for port := range maxTargets {
+		seen[hostPort{"", port}] = struct{}{}
+	}
+	return seen
 }
 
 // chat is a complete exchange with a body of the OpenAI chat family.
@@ -259,17 +270,17 @@ func TestExchangeIsOverwritten(t *testing.T) {
 func TestPanicDropsTheExchange(t *testing.T) {
 	out := &memory{}
 	s := start(t, Config{}, out)
-	for _, x := range []*trace.Exchange{{Ordinal: 1}, chat(2, 0, messages("a"))} {
+	for _, x := range []*trace.Exchange{nil, {Ordinal: 1}, chat(2, 0, messages("a"))} {
 		if err := s.Take(x); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w := trace.CaptureWindow{ExchangesSeen: 2}
+	w := trace.CaptureWindow{ExchangesSeen: 3}
 	if err := s.Window(&w); err != nil {
 		t.Fatal(err)
 	}
-	if w.ExchangesWritten != 1 || w.DroppedSanitizer != 1 || len(out.records) != 1 {
-		t.Errorf("written %d, dropped %d, records %d; want 1 each", w.ExchangesWritten, w.DroppedSanitizer, len(out.records))
+	if w.ExchangesWritten != 1 || w.DroppedSanitizer != 2 || len(out.records) != 1 {
+		t.Errorf("written %d, dropped %d, records %d; want 1, 2, 1", w.ExchangesWritten, w.DroppedSanitizer, len(out.records))
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
