@@ -47,6 +47,9 @@ func levelOf(l *load) Level {
 		}
 	}
 	out.flag()
+	if !l.steady() {
+		out.Flags = append(out.Flags, "not_steady")
+	}
 	return out
 }
 

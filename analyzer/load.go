@@ -98,6 +98,9 @@ type sample struct {
 	x, loads []float64
 	runs     []stats.Run
 	blocks   []stats.Run
+	// unsteady counts the loads left out because the service was still
+	// filling.
+	unsteady int
 }
 
 // failures selects what is counted as failure.
@@ -107,11 +110,15 @@ func allFailures(t classTally) int64  { return t.errors + t.sheds }
 func shedFailures(t classTally) int64 { return t.sheds }
 func hardFailures(t classTally) int64 { return t.errors }
 
-// sampleOf counts one kind of failure over the judged loads.
+// sampleOf counts one kind of failure over the judged loads that were steady.
 func sampleOf(loads []*load, count failures) sample {
 	var s sample
 	for _, l := range loads {
 		if !l.valid() {
+			continue
+		}
+		if !l.steady() {
+			s.unsteady++
 			continue
 		}
 		for _, r := range l.judged {

@@ -29,6 +29,7 @@ type run struct {
 	// among those it is measured on.
 	misses [][blocksPerRun]tally
 	blocks [blocksPerRun]classTally
+	open   presence
 }
 
 // tally is k failures of n.
@@ -39,6 +40,14 @@ type classTally struct{ n, errors, sheds int64 }
 
 func (r *run) counts() classTally {
 	return classTally{n: r.tally.Offered(), errors: r.tally.Errors, sheds: r.tally.Sheds}
+}
+
+// see takes one row of the level, warm-up included.
+func (r *run) see(w *row, objectives []Objective) {
+	r.open.see(r, w)
+	if r.level.InWindow(w.StartUnixNs) {
+		r.take(w, objectives)
+	}
 }
 
 // take counts one row of the run's window.
@@ -138,8 +147,8 @@ func readRuns(d *tracedir.Dir, levels []trace.Level, objectives []Objective) ([]
 		if w.Level == nil {
 			continue
 		}
-		if r := byIndex[*w.Level]; r != nil && r.level.InWindow(w.StartUnixNs) {
-			r.take(w, objectives)
+		if r := byIndex[*w.Level]; r != nil {
+			r.see(w, objectives)
 		}
 	}
 	for _, r := range runs {

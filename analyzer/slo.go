@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lambdac/lambdac/analyzer/stats"
 )
@@ -66,6 +67,7 @@ func bracketOf(loads []*load, o Objective, index int) LambdaSLO {
 	c := s.pooled()
 	phi := s.replicated().Phi
 	low, high := holdsUpTo(c, o.share(), phi), brokenFrom(c, o.share(), phi)
+	low = min(low, steadyUpTo(loads, c.X))
 	if low >= 0 {
 		out.Low = new(c.X[low])
 	}
@@ -118,6 +120,20 @@ func holdsUpTo(c stats.Counts, share, phi float64) int {
 		}
 	}
 	return len(c.X) - 1
+}
+
+// steadyUpTo is the index of the last load before the first that was still
+// filling: there nothing is proven to hold.
+func steadyUpTo(loads []*load, x []float64) int {
+	for _, l := range loads {
+		if l.steady() {
+			continue
+		}
+		if i := slices.Index(x, l.perS); i >= 0 {
+			return i - 1
+		}
+	}
+	return len(x) - 1
 }
 
 // brokenFrom is the index of the last load, descending, at which it is proven

@@ -48,6 +48,9 @@ func judgeTransition(s sample, closed bool, seed uint64) *transition {
 		c: LambdaC{Verdict: Insufficient, Confidence: confidence, NotSeparable: []string{}},
 	}
 	if t.c.Missing = t.missing(); t.c.Missing != "" {
+		if s.unsteady > 0 {
+			t.c.Missing += fmt.Sprintf("; %d loads were still filling the service: warm up and hold longer", s.unsteady)
+		}
 		t.c.Missing += t.indication()
 		return t
 	}

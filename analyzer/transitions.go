@@ -1,5 +1,7 @@
 package analyzer
 
+import "fmt"
+
 // findTransitions fills lambda_c and first_to_break. Where the environment
 // drifted during the run nothing is fitted.
 func (a *Analysis) findTransitions(loads []*load) {
@@ -19,7 +21,11 @@ func (a *Analysis) findTransitions(loads []*load) {
 
 // findTransition fills lambda_c with its families, curve and methods.
 func (a *Analysis) findTransition(loads []*load) {
-	t := judgeTransition(sampleOf(loads, allFailures), a.closed(), a.Methods.Seed)
+	s := sampleOf(loads, allFailures)
+	if s.unsteady > 0 {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%d loads were left out of the fits: the service was still filling; warm up and hold longer", s.unsteady))
+	}
+	t := judgeTransition(s, a.closed(), a.Methods.Seed)
 	a.LambdaC = t.c
 	for _, f := range t.families {
 		a.Families = append(a.Families, familyOf(f))
