@@ -10,10 +10,10 @@ import (
 	"github.com/lambdac/lambdac/trace"
 )
 
-// TestOpenStreams bounds what an open stream takes: 2,000 of them, each with a
+// TestOpenStreams bounds what an open stream takes: 500 of them, each with a
 // request of 0.1 kB and 100 events of 1.6 bytes of text.
 func TestOpenStreams(t *testing.T) {
-	const streams = 2000
+	const streams = 500
 	packets := benchStream()
 	var sink discard
 	r := newRecording("test", &sink, Config{})

@@ -18,8 +18,12 @@ const (
 	callFIN
 )
 
-// maxHeldAnswer bounds what is kept of an answer that waits for its request.
-const maxHeldAnswer = 1 << 20
+// maxHeldAnswer bounds what is kept of an answer that waits for its request,
+// heldCost is what a call takes besides its bytes.
+const (
+	maxHeldAnswer = 1 << 20
+	heldCost      = 64
+)
 
 // wait reports whether a call of the answers' direction is too early: its
 // request may be behind a hole that the reassembler still hopes to fill. A
@@ -45,7 +49,7 @@ func (c *conn) requestsHeld() bool {
 func (c *conn) hold(call heldCall) {
 	call.b = bytes.Clone(call.b)
 	c.held = append(c.held, call)
-	c.heldBytes += len(call.b)
+	c.heldBytes += len(call.b) + heldCost
 }
 
 // release makes the kept calls once the hole is closed, or at any price.

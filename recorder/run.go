@@ -93,9 +93,10 @@ func Run(ctx context.Context, src Source, sink Sink, cfg Config) (Report, error)
 	return r.report(src), err
 }
 
-// read moves segments from the source to the reassembler.
+// read moves segments from the source to the reassembler, up to its end: a
+// source that was closed still has what it had seen.
 func (r *recording) read(ctx context.Context, src Source, ra *reassembler) error {
-	for r.err == nil && ctx.Err() == nil {
+	for r.err == nil {
 		seg, err := src.Next()
 		switch {
 		case err == nil:
