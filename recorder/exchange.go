@@ -170,6 +170,10 @@ func (e *exchange) readRequest() {
 	if e.kind == trace.KindOther || len(e.req.data) == 0 {
 		return
 	}
+	if e.lostReq > 0 { // a hole in a text leaves JSON that parses, to wrong numbers
+		e.r.Stream = e.answer != nil
+		return
+	}
 	path, _, _ := strings.Cut(e.x.Target, "?")
 	if err := llmwire.ParseRequest(e.kind, path, e.req.data, e.r, &e.x.Said); err != nil {
 		e.rec.acct.fault("request_body")
@@ -178,10 +182,10 @@ func (e *exchange) readRequest() {
 
 func (e *exchange) readAnswer() {
 	e.r.TokenSource = trace.TokensNone
-	if e.answer == nil && e.kind != trace.KindOther && len(e.resp.data) > 0 {
+	if e.answer == nil && e.kind != trace.KindOther && len(e.resp.data) > 0 && e.resp.lost == 0 {
 		e.wire = llmwire.NewAnswer(e.kind)
 		// A body that is not the JSON it should be leaves its numbers unknown.
-		if err := e.wire.Body(e.resp.data); err != nil && e.resp.lost == 0 && e.respDone {
+		if err := e.wire.Body(e.resp.data); err != nil && e.respDone {
 			e.rec.acct.fault("answer_body")
 		}
 	}

@@ -133,3 +133,18 @@ var recordedAnswers = map[string][]string{
 	"/openai/deployments/openllmetry-testing/chat/completions?api-version=2024-02-01": {"NULL NULL 28 24 [stop]"},
 	"/v1/completions": {"NULL NULL 17 16 [length]"},
 }
+
+// TestBlindCaptures: what is not HTTP/1 in the clear is counted whole, and no
+// exchange is invented from it.
+func TestBlindCaptures(t *testing.T) {
+	dir := filepath.Join(testenv.Samples(t), "captures")
+	rows := map[string]string{
+		"g1-http2-cleartext": "blind:http2", "g2-http2-tls13": "blind:tls", "g3-http2-tls12": "blind:tls",
+		"h1-http1-tls13": "blind:tls", "h2-http1-tls12": "blind:tls",
+	}
+	for file, reason := range rows {
+		got, rep := record(t, Config{}, filepath.Join(dir, file+".pcap"))
+		check(t, file+" exchanges", len(got.list), 0)
+		check(t, file+" "+reason, rep.Totals.LostByReason[reason], rep.Totals.BytesSeen)
+	}
+}
