@@ -47,7 +47,7 @@ func levelOf(l *load) Level {
 		}
 	}
 	out.flag()
-	if !l.steady() {
+	if !l.steady {
 		out.Flags = append(out.Flags, "not_steady")
 	}
 	return out

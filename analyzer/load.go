@@ -15,6 +15,8 @@ type load struct {
 	// judged are the runs that count; all of them where none does.
 	judged []*run
 	all    []*run
+	// steady: all judged runs were; see settle.
+	steady bool
 }
 
 // valid reports whether any run of the load is judged.
@@ -45,6 +47,7 @@ func groupLoads(runs []*run, closed bool) []*load {
 	}
 	slices.SortFunc(loads, func(a, b *load) int { return cmp.Compare(a.perS, b.perS) })
 	place(loads, closed)
+	settle(loads)
 	return loads
 }
 
@@ -117,7 +120,7 @@ func sampleOf(loads []*load, count failures) sample {
 		if !l.valid() {
 			continue
 		}
-		if !l.steady() {
+		if !l.steady {
 			s.unsteady++
 			continue
 		}

@@ -30,6 +30,8 @@ type run struct {
 	misses [][blocksPerRun]tally
 	blocks [blocksPerRun]classTally
 	open   presence
+	// answeredUs is Σ duration of the answered requests.
+	answeredUs int64
 }
 
 // tally is k failures of n.
@@ -67,6 +69,9 @@ func (r *run) take(w *row, objectives []Objective) {
 	if w.OutputTokens != nil {
 		r.outputTokens += *w.OutputTokens
 		r.tokenRows++
+	}
+	if class == trace.ClassOK && w.TEndUs != nil {
+		r.answeredUs += *w.TEndUs
 	}
 	if class == trace.ClassOK && w.TFirstTokenUs != nil {
 		r.ttft = append(r.ttft, *w.TFirstTokenUs)

@@ -68,6 +68,11 @@ func writeLevel(tb testing.TB, w *tracedir.Writer, p levelPlan, index int32, rng
 		BeginUnixNs: begin, StartUnixNs: begin + 2*second, EndUnixNs: begin + 2*second + window,
 		Scheduled: int64(p.n), Outcomes: map[trace.Outcome]int64{}, Invalid: p.invalid,
 	}
+	warm := testRecord(index, p.n, p)
+	warm.StartUnixNs = begin
+	if err := w.Write(warm); err != nil {
+		tb.Fatal(err)
+	}
 	order := rng.Perm(p.n)
 	for i := range p.n {
 		r := testRecord(index, i, p)

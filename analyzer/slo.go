@@ -126,7 +126,7 @@ func holdsUpTo(c stats.Counts, share, phi float64) int {
 // filling: there nothing is proven to hold.
 func steadyUpTo(loads []*load, x []float64) int {
 	for _, l := range loads {
-		if l.steady() {
+		if l.steady {
 			continue
 		}
 		if i := slices.Index(x, l.perS); i >= 0 {

@@ -15,7 +15,7 @@ func loadsOf(xs []float64, n int64, k func(x float64) int64) []*load {
 	var loads []*load
 	for _, x := range xs {
 		r := &run{level: trace.Level{OfferedPerS: x}, misses: [][blocksPerRun]tally{{{k: k(x), n: n}}}}
-		loads = append(loads, &load{perS: x, x: x, judged: []*run{r}, all: []*run{r}})
+		loads = append(loads, &load{perS: x, x: x, judged: []*run{r}, all: []*run{r}, steady: true})
 	}
 	return loads
 }

@@ -4,13 +4,18 @@ import "math"
 
 // presence counts the requests that were open at both ends of a run's window,
 // warm-up requests included.
-type presence struct{ atStart, atEnd int64 }
+type presence struct {
+	atStart, atEnd int64
+	// warmSeen: a request of the warm-up was in the files.
+	warmSeen bool
+}
 
 // see counts one row of the run, whether it is due in the window or not.
 func (p *presence) see(r *run, w *row) {
 	if w.TEndUs == nil {
 		return
 	}
+	p.warmSeen = p.warmSeen || w.StartUnixNs < r.level.StartUnixNs
 	end := w.StartUnixNs + *w.TEndUs*1000
 	if w.StartUnixNs <= r.level.StartUnixNs && end > r.level.StartUnixNs {
 		p.atStart++
@@ -27,24 +32,46 @@ func (p *presence) see(r *run, w *row) {
 // windows of 14 s: by more than its interval in 15 of 16 runs). A run is not
 // steady where that is more than two standard errors of its error rate and the
 // growth itself more than three of a Poisson count.
-func (r *run) steady() bool {
-	growth := float64(r.open.atEnd - r.open.atStart)
+//
+// Up to idle requests, those that the load holds without any waiting, are no
+// growth: they are there from the first answers on.
+func (r *run) steady(idle float64) bool {
+	start := max(float64(r.open.atStart), idle)
+	growth := float64(r.open.atEnd) - start
 	n := float64(r.tally.Offered())
-	if growth <= 0 || n == 0 {
-		return true
+	if growth <= 0 || n == 0 || !r.open.warmSeen && r.level.BeginUnixNs < r.level.StartUnixNs {
+		return true // nothing grew, or the warm-up is not in the files
 	}
 	rate := max(float64(r.tally.Failed()), 1) / n
 	tooLow := growth > 2*math.Sqrt(rate*(1-min(rate, 1))*n)
-	grew := growth > 3*math.Sqrt(float64(r.open.atEnd+r.open.atStart)+1)
+	grew := growth > 3*math.Sqrt(float64(r.open.atEnd)+start+1)
 	return !tooLow || !grew
 }
 
-// steady reports whether all judged runs of the load are.
-func (l *load) steady() bool {
-	for _, r := range l.judged {
-		if !r.steady() {
-			return false
+// settle decides for all loads whether they were steady. What a load holds
+// without waiting is the load times the mean duration of answers at the lowest
+// load (Little's law).
+func settle(loads []*load) {
+	idle := 0.0
+	for i, l := range loads {
+		if i == 0 {
+			idle = meanSeconds(l.judged)
+		}
+		l.steady = true
+		for _, r := range l.judged {
+			l.steady = l.steady && r.steady(idle*r.level.OfferedPerS)
 		}
 	}
-	return true
+}
+
+// meanSeconds is the mean duration of the answered requests.
+func meanSeconds(runs []*run) float64 {
+	var us, n int64
+	for _, r := range runs {
+		us, n = us+r.answeredUs, n+r.tally.OK
+	}
+	if n == 0 {
+		return 0
+	}
+	return float64(us) / float64(n) / 1e6
 }

@@ -11,19 +11,21 @@ func TestSteady(t *testing.T) {
 		name           string
 		n, failed      int64
 		atStart, atEnd int64
+		idle           float64
 		want           bool
 	}{
-		{"as many", 1000, 10, 20, 20, true},
-		{"fewer", 1000, 10, 40, 20, true},
-		{"a fluctuation", 1000, 10, 4, 10, true},
-		{"a queue that fills", 1500, 30, 20, 110, false},
-		{"growth that the errors drown", 1500, 700, 20, 60, true},
-		{"growth without errors", 1500, 0, 0, 100, false},
-		{"nothing", 0, 0, 0, 5, true},
+		{"as many", 1000, 10, 20, 20, 0, true},
+		{"fewer", 1000, 10, 40, 20, 0, true},
+		{"a fluctuation", 1000, 10, 4, 10, 0, true},
+		{"a queue that fills", 1500, 30, 20, 110, 0, false},
+		{"growth that the errors drown", 1500, 700, 20, 55, 0, true},
+		{"growth without errors", 1500, 0, 0, 100, 0, false},
+		{"as many as the load holds without waiting", 1500, 0, 0, 100, 95, true},
+		{"nothing", 0, 0, 0, 5, 0, true},
 	}
 	for _, test := range tests {
 		r := &run{open: presence{atStart: test.atStart, atEnd: test.atEnd}, tally: trace.Tally{OK: test.n - test.failed, Sheds: test.failed}}
-		if got := r.steady(); got != test.want {
+		if got := r.steady(test.idle); got != test.want {
 			t.Errorf("%s: steady = %v", test.name, got)
 		}
 	}
