@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // part is one complete file of a table.
@@ -49,10 +50,31 @@ func openParquet(r io.ReaderAt, size int64) (pq *parquet.File, err error) {
 		pq, err = parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		return err
 	})
+	if err == nil {
+		err = checkChunks(pq.Metadata(), size)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return pq, nil
+}
+
+// checkChunks refuses what the Parquet library cannot be trusted with: chunks
+// outside the file, and LZ4, whose decoder never returns on damaged input
+// (parquet-go v0.32 doubles its buffer for ever).
+func checkChunks(meta *format.FileMetaData, size int64) error {
+	for _, c := range chunks(meta) {
+		m := &c.MetaData
+		switch m.Codec {
+		case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:
+		default:
+			return fmt.Errorf("compression %v is not supported: rewrite the file with zstd", m.Codec)
+		}
+		if m.TotalCompressedSize < 0 || m.DataPageOffset < 0 || m.DataPageOffset > size || m.TotalCompressedSize > size {
+			return fmt.Errorf("column chunk of %d bytes at %d in a file of %d", m.TotalCompressedSize, m.DataPageOffset, size)
+		}
+	}
+	return nil
 }
 
 // checkTail compares the footer's length with the file's before anyone
