@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +21,13 @@ type liveSource struct {
 	// buf is a copy of the packet in use: the ring's memory goes with Close,
 	// which may come from another goroutine.
 	buf []byte
-	// mu is held by Next and by Close, once it has made Next return.
+	// mu is held by Next and by Close, once it has made Next return. closed
+	// says that Close was called, done that it has taken the ring away and
+	// put what was in it into rest.
 	mu     sync.Mutex
 	closed atomic.Bool
+	done   bool
+	rest   []packet
 }
 
 // OpenInterface captures TCP to and from the ports (none = all) on a network
@@ -74,17 +79,15 @@ func (s *liveSource) Next() (Segment, error) {
 		if seg, ok := s.tracker.next(); ok {
 			return seg, nil
 		}
-		if s.closed.Load() {
-			return Segment{}, io.EOF
-		}
-		if p, ok := s.ring.next(); ok {
-			s.buf = append(s.buf[:0], p.data...)
-			p.data = s.buf
+		if p, ok := s.packet(); ok {
 			s.take(&p)
 			continue
 		}
+		if s.done {
+			return Segment{}, io.EOF
+		}
 		now := time.Now()
-		if !now.Before(deadline) {
+		if !now.Before(deadline) || s.closed.Load() {
 			return Segment{Time: now.UnixNano()}, ErrTick
 		}
 		if err := s.ring.wait(deadline.Sub(now) + time.Millisecond); err != nil {
@@ -93,17 +96,33 @@ func (s *liveSource) Next() (Segment, error) {
 	}
 }
 
+// packet returns the next packet, from the ring or from what it left.
+func (s *liveSource) packet() (p packet, ok bool) {
+	if s.done {
+		if len(s.rest) == 0 {
+			return packet{}, false
+		}
+		p, s.rest = s.rest[0], s.rest[1:]
+		return p, true
+	}
+	if p, ok = s.ring.next(); ok {
+		s.buf = append(s.buf[:0], p.data...)
+		p.data = s.buf
+	}
+	return p, ok
+}
+
 // Stats implements [Source].
 func (s *liveSource) Stats() SourceStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed.Load() {
+	if !s.done {
 		s.stats.KernelDrops += s.ring.drops()
 	}
 	return s.counts()
 }
 
-// Close implements [Source].
+// Close implements [Source]. What was captured before it can still be read.
 func (s *liveSource) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -111,6 +130,13 @@ func (s *liveSource) Close() error {
 	errs := []error{s.ring.interrupt()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The kernel hands over a block that is not full after ringRetireMs.
+	time.Sleep(2 * ringRetireMs * time.Millisecond)
+	for p, ok := s.ring.next(); ok; p, ok = s.ring.next() {
+		p.data = bytes.Clone(p.data)
+		s.rest = append(s.rest, p)
+	}
 	s.stats.KernelDrops += s.ring.drops()
+	s.done = true
 	return errors.Join(append(errs, s.ring.close())...)
 }

@@ -180,6 +180,30 @@ func TestLiveClose(t *testing.T) {
 	}
 }
 
+// What was sent before Close is still handed out after it.
+func TestLiveCloseKeepsTheRest(t *testing.T) {
+	testenv.Root(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	src, err := OpenInterface("lo", []int{l.Addr().(*net.TCPAddr).Port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := func(int) string { return strings.Repeat("x", 200000) }
+	echoConns(t, l, 1, line)
+	if err := src.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log, _, err := readAll(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLive(t, log, src, 1, line)
+}
+
 func TestUnknownInterface(t *testing.T) {
 	_, err := OpenInterface("nosuch0", nil)
 	if err == nil || !strings.Contains(err.Error(), "lo") || !strings.Contains(err.Error(), "any") {

@@ -148,7 +148,7 @@ func (s *fileSource) Next() (Segment, error) {
 		}
 		p, ok := s.nextPacket()
 		if !ok {
-			if s.failed != nil {
+			if s.failed != nil && !s.closed.Load() {
 				return Segment{}, s.failed
 			}
 			return Segment{}, io.EOF
