@@ -64,6 +64,11 @@ type Config struct {
 	Breaker Breaker
 	// AllowProduction permits a target that was captured in this trace.
 	AllowProduction bool
+	// MaxLag bounds the 99th percentile of the client's own delay in a valid
+	// level, or 2 % of the median TTFT where that is more; 0 = 5 ms. Latencies
+	// count from the schedule and so hold the lag: a higher bound suits an
+	// error rate, not a latency.
+	MaxLag time.Duration
 	// SharedProcess says that the target runs in this process (a
 	// demonstration): its CPU time cannot be told from the client's, so CPU is a
 	// warning and no reason to void a level.
@@ -134,6 +139,7 @@ const (
 	defaultMaxInFlight = 4096
 	defaultDrain       = 30 * time.Second
 	defaultSettle      = 500 * time.Millisecond
+	defaultMaxLag      = 5 * time.Millisecond
 )
 
 // withDefaults returns the configuration with its zero fields filled in.
@@ -142,6 +148,7 @@ func (c Config) withDefaults() Config {
 	c.MaxInFlight = orDefault(c.MaxInFlight, defaultMaxInFlight)
 	c.Drain = orDefault(c.Drain, defaultDrain)
 	c.Settle = orDefault(c.Settle, defaultSettle)
+	c.MaxLag = orDefault(c.MaxLag, defaultMaxLag)
 	c.Scaling = orDefault(c.Scaling, Superpose)
 	c.CapPolicy = orDefault(c.CapPolicy, CapDrop)
 	c.Cache = orDefault(c.Cache, CacheAsTrace)
@@ -165,6 +172,9 @@ func orDefault[T comparable](v, def T) T {
 func (c *Config) check() error {
 	if _, err := parseTarget(c.Target); err != nil {
 		return err
+	}
+	if c.MaxLag < 0 {
+		return inputError("give a duration such as 5ms", "bound of the client's lag %v: want above 0", c.MaxLag)
 	}
 	if c.Hold <= 0 || c.Warmup < 0 || c.Drain < 0 || c.Settle < 0 {
 		return inputError("give --hold a duration such as 60s", "hold %v, warm-up %v: out of range", c.Hold, c.Warmup)

@@ -25,6 +25,9 @@ func (r *run) describe() trace.Run {
 func (r *run) knobs() []string {
 	cfg, n := r.cfg, len(r.recs)
 	knobs := []string{"prompts=filler", "max_tokens=recorded", "warmup_prompts=disjoint", "policy_in_flight=" + string(cfg.CapPolicy)}
+	if cfg.MaxLag != defaultMaxLag {
+		knobs = append(knobs, fmt.Sprintf("max_lag=%v", cfg.MaxLag))
+	}
 	if cfg.Model != "" {
 		knobs = append(knobs, "model="+cfg.Model)
 	}

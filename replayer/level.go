@@ -57,7 +57,7 @@ func (r *run) level(ctx context.Context, l trace.Level) error {
 	lv := &level{run: r, Level: l, arrivals: arrivals, key: p.key(), first: l.Order == 0}
 	lv.facts = facts{
 		level: &lv.Level, hold: r.cfg.Hold, drift: drift, cores: runtime.GOMAXPROCS(0),
-		shared: r.cfg.SharedProcess, policy: r.cfg.CapPolicy,
+		shared: r.cfg.SharedProcess, policy: r.cfg.CapPolicy, maxLag: r.cfg.MaxLag,
 	}
 	lv.ctx, lv.cancel = context.WithCancelCause(ctx)
 	defer lv.cancel(nil)

@@ -14,9 +14,8 @@ const (
 	// minAchieved is the share of the scheduled requests that must be sent in
 	// time.
 	minAchieved = 0.99
-	// lagLimit and lagShare bound the 99th percentile of the client's delay:
-	// 5 ms or 2 % of the median TTFT, whichever is more.
-	lagLimit = 5 * time.Millisecond
+	// lagShare of the median TTFT, if that is more than Config.MaxLag, bounds
+	// the 99th percentile of the client's delay.
 	lagShare = 0.02
 	// maxCPU is the share of its cores that the client may use.
 	maxCPU = 0.8
@@ -42,6 +41,7 @@ type facts struct {
 	cores      int
 	shared     bool // the target is in this process
 	policy     CapPolicy
+	maxLag     time.Duration
 }
 
 // add counts one outcome.
@@ -55,7 +55,7 @@ func (f *facts) add(o *outcome) {
 	l.Outcomes[o.rec.Outcome]++
 	l.Tally.Add(&o.rec.Result)
 	if !o.dispatched.IsZero() {
-		if o.dispatched.UnixNano() < l.EndUnixNs+int64(lagLimit) {
+		if o.dispatched.UnixNano() < l.EndUnixNs+int64(f.maxLag) {
 			f.sentInTime++
 		}
 		f.lags = append(f.lags, o.lag.Microseconds())
@@ -109,7 +109,7 @@ func (f *facts) sendable() int64 {
 
 func (f *facts) lagLimit() time.Duration {
 	ttft := time.Duration(quantile(f.ttfts, 0.5)) * time.Microsecond
-	return max(lagLimit, time.Duration(lagShare*float64(ttft)))
+	return max(f.maxLag, time.Duration(lagShare*float64(ttft)))
 }
 
 func (f *facts) judgeCPU(invalid func(string, ...any)) {

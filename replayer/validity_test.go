@@ -44,7 +44,7 @@ func TestJudge(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			l := &trace.Level{OfferedPerS: 100, Scheduled: 1000, InFlightCap: 7, Outcomes: map[trace.Outcome]int64{}}
-			f := &facts{level: l, hold: 10 * time.Second, sentInTime: 1000, lags: many(1000, 100), ttfts: many(1000, 100_000), cores: 2, policy: CapQueue}
+			f := &facts{level: l, hold: 10 * time.Second, sentInTime: 1000, lags: many(1000, 100), ttfts: many(1000, 100_000), cores: 2, policy: CapQueue, maxLag: defaultMaxLag}
 			row.change(f, l)
 			f.judge()
 			if row.want == "" && len(l.Invalid) > 0 || row.want != "" && (len(l.Invalid) != 1 || !strings.HasPrefix(l.Invalid[0], row.want)) {
@@ -60,7 +60,7 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeWarnings(t *testing.T) {
 	l := &trace.Level{OfferedPerS: 100, Scheduled: 1000}
-	f := &facts{level: l, hold: 10 * time.Second, sentInTime: 1000, cpu: new(0.95), cores: 2, shared: true, drift: -0.03}
+	f := &facts{level: l, hold: 10 * time.Second, sentInTime: 1000, cpu: new(0.95), cores: 2, maxLag: defaultMaxLag, shared: true, drift: -0.03}
 	f.judge()
 	if len(l.Invalid) != 0 || len(l.Warnings) != 2 {
 		t.Errorf("invalid %q, warnings %q", l.Invalid, l.Warnings)

@@ -77,6 +77,7 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.DurationVar(&o.cfg.Timeouts.Total, "timeout-total", 0, "deadline for a whole exchange")
 	f.Int64Var(&o.cfg.MaxTokens, "max-tokens", 0, "stop before prompts and answers exceed this many tokens")
 	f.Float64Var(&o.cfg.MaxPerS, "max-rate", 0, "refuse loads above this")
+	f.DurationVar(&o.cfg.MaxLag, "max-lag", 0, "a level is invalid where the 99th percentile of our own delay is above this (default 5ms)")
 	f.BoolVar(&o.cfg.IgnoreEOS, "ignore-eos", false, "ask the service to generate up to the recorded length")
 	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
 	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
@@ -161,6 +162,9 @@ func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, for
 		return nil, err
 	}
 	from := replayer.Trace{Manifest: dir.Manifest(), Records: records}
+	if err := replayer.Check(cfg, from); err != nil {
+		return nil, replayError(err)
+	}
 	if err := replayer.Preflight(ctx, cfg, dir.Manifest()); err != nil {
 		return nil, replayError(err)
 	}
