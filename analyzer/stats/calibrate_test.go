@@ -123,7 +123,7 @@ func TestCalibrateExistence(t *testing.T) {
 	for _, c := range cells(all...) {
 		found := parallel(n, func(i int) bool {
 			runs := draw(newRand(uint64(i), 100), x, c.r, 2000, c.phi, func(float64) float64 { return c.eps0 })
-			test, err := Existence(x, runs, Resampling{Seed: uint64(i), StopAfter: 50, Max: 499})
+			test, err := Existence(x, runs, Resampling{Seed: uint64(i), StopAfter: 20, Max: 199})
 			return err == nil && test.P < 0.05
 		})
 		t.Logf("%+v", c)
@@ -142,7 +142,7 @@ func TestCalibratePower(t *testing.T) {
 			rng := newRand(uint64(i), 101)
 			lambda := 45 + 20*rng.Float64()
 			runs := draw(rng, x, 1, c.n, 1, onsetRate(LinkLog, c.eps0, lambda, 20))
-			test, err := Existence(x, runs, Resampling{Seed: uint64(i), StopAfter: 50, Max: 499})
+			test, err := Existence(x, runs, Resampling{Seed: uint64(i), StopAfter: 20, Max: 199})
 			return err == nil && test.P < 0.05
 		})
 		t.Logf("%+v", c)
