@@ -76,6 +76,10 @@ func (r *partReader[T]) readGroup(rows []T) (n int, err error) {
 	err = guard(func() error {
 		n, err = r.rows.ReadRows(r.buf[:len(rows)])
 		for i, row := range r.buf[:n] {
+			if !complete(row, len(r.schema.Columns())) {
+				n = i
+				return fmt.Errorf("%w: a column ends before the others", errDamaged)
+			}
 			if err := r.schema.Reconstruct(&rows[i], row); err != nil {
 				n = i
 				return err
@@ -84,6 +88,24 @@ func (r *partReader[T]) readGroup(rows []T) (n int, err error) {
 		return err
 	})
 	return n, err
+}
+
+// complete reports whether a row has values of every column. parquet-go gives
+// out shorter rows where a column has fewer values than the others, and then
+// takes one column's values for another's: an integer for the address of a
+// string.
+func complete(row parquet.Row, columns int) bool {
+	next := 0
+	for i := range row {
+		switch column := row[i].Column(); column {
+		case next:
+			next++
+		case next - 1: // one more value of a list
+		default:
+			return false
+		}
+	}
+	return next == columns
 }
 
 // nextGroup opens a row group. Where the columns are as asked for, they are
