@@ -14,9 +14,6 @@ var ErrInput = errors.New("unusable data")
 // Interval is a closed interval with its nominal confidence.
 type Interval struct{ Low, High, Confidence float64 }
 
-// Contains reports whether x lies in the interval.
-func (i Interval) Contains(x float64) bool { return x >= i.Low && x <= i.High }
-
 // BinomialCDF returns P(X ≤ k) for X ~ Binomial(n, p), 0 ≤ p ≤ 1.
 //
 //	P(X ≤ k) = I_{1−p}(n−k, k+1)
@@ -151,15 +148,6 @@ func binomialLogLik(k, n, p float64) float64 {
 	}
 	if n > k {
 		ll += (n - k) * math.Log1p(-p)
-	}
-	return ll
-}
-
-// rateLogLik is the log-likelihood of the counts under rates p.
-func (c Counts) rateLogLik(p []float64) float64 {
-	ll := 0.0
-	for i := range c.N {
-		ll += binomialLogLik(c.K[i], c.N[i], p[i])
 	}
 	return ll
 }

@@ -109,3 +109,12 @@ func BenchmarkFitOnsetUnion(b *testing.B) {
 		}
 	}
 }
+
+// rateLogLik is the log-likelihood of the counts under rates p.
+func (c Counts) rateLogLik(p []float64) float64 {
+	ll := 0.0
+	for i := range c.N {
+		ll += binomialLogLik(c.K[i], c.N[i], p[i])
+	}
+	return ll
+}

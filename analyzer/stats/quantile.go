@@ -47,21 +47,6 @@ func QuantileRanks(n int, q, confidence float64) (r OrderInterval, ok bool) {
 	return OrderInterval{Low: low, High: high, Confidence: covered}, true
 }
 
-// QuantileBelow returns the highest rank l whose value is a lower bound of the
-// q-quantile with the given confidence, and QuantileAbove the lowest rank u
-// whose value is an upper bound; ok is false where n is too small.
-func QuantileBelow(n int, q, confidence float64) (rank int, ok bool) {
-	low := sort.Search(n, func(k int) bool { return BinomialCDF(float64(k), float64(n), q) > 1-confidence })
-	return low, low >= 1
-}
-
-// QuantileAbove is the upper twin of [QuantileBelow]: for a P99 at 95 % it
-// needs n ≥ 299.
-func QuantileAbove(n int, q, confidence float64) (rank int, ok bool) {
-	high := sort.Search(n+1, func(k int) bool { return BinomialSurvival(float64(k), float64(n), q) <= 1-confidence })
-	return high, high <= n
-}
-
 // MinPointN is the least n at which a q-quantile is printed as a point: ten
 // values beyond it.
 func MinPointN(q float64) int { return int(math.Ceil(10/(1-q) - 1e-9)) }

@@ -34,10 +34,12 @@ func TestQuantileSmallestN(t *testing.T) {
 		if _, ok := QuantileRanks(test.twoSided-1, test.q, 0.95); ok {
 			t.Errorf("q=%g: an interval at n=%d", test.q, test.twoSided-1)
 		}
-		if _, ok := QuantileAbove(test.oneSided, test.q, 0.95); !ok {
+		// Without a value above the limit the share above it is proven to be
+		// below 1 − q from the same n on.
+		if high := proportionHigh(0, float64(test.oneSided), 0.05); high >= 1-test.q {
 			t.Errorf("q=%g: no bound at n=%d", test.q, test.oneSided)
 		}
-		if _, ok := QuantileAbove(test.oneSided-1, test.q, 0.95); ok {
+		if high := proportionHigh(0, float64(test.oneSided-1), 0.05); high < 1-test.q {
 			t.Errorf("q=%g: a bound at n=%d", test.q, test.oneSided-1)
 		}
 	}
