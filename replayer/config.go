@@ -85,7 +85,9 @@ type Config struct {
 	// Version of the tool, for manifests and records.
 	Version string
 
-	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Dial connects to the target; nil = TCP with a deadline of 10 s.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
 	cpuTime func() (time.Duration, bool)
 }
 

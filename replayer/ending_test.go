@@ -93,7 +93,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		var latest atomic.Pointer[fragile]
 		pipes := newPipes()
 		cfg := one(1, 3*time.Second)
-		cfg.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		cfg.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			c, err := pipes.dial(ctx, network, addr)
 			if err == nil {
 				f := &fragile{Conn: c}
@@ -162,7 +162,7 @@ func TestNoConnection(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pipes, dials := newPipes(), 0
 				cfg := one(1, 2*time.Second)
-				cfg.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				cfg.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					if dials++; dials == 1 { // the preflight
 						return pipes.dial(ctx, network, addr)
 					}

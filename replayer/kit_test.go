@@ -165,8 +165,8 @@ func replayTo(t *testing.T, ctx context.Context, s *stub, cfg Config, tr Trace, 
 		defer close(served)
 		_ = server.Serve(net)
 	}()
-	if cfg.dial == nil {
-		cfg.dial = net.dial
+	if cfg.Dial == nil {
+		cfg.Dial = net.dial
 	}
 	if cfg.Target == "" {
 		cfg.Target = "http://192.0.2.1:8000"

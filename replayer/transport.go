@@ -32,7 +32,7 @@ const readBuffer = 4 << 10
 // no proxy from the environment, no decompression, no limit of connections
 // (which would read as the service's capacity).
 func newTransport(cfg *Config, dialled *atomic.Int64) *http.Transport {
-	dial := cfg.dial
+	dial := cfg.Dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}

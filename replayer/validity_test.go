@@ -85,7 +85,7 @@ func TestStalledClient(t *testing.T) {
 		server := &http.Server{Handler: &stub{answer: tokensAnswer(10*ms, 0, 1)}}
 		go func() { _ = server.Serve(pipes) }()
 		cfg := one(10, 10*time.Second).withDefaults()
-		cfg.Target, cfg.dial = "http://192.0.2.1", pipes.dial
+		cfg.Target, cfg.Dial = "http://192.0.2.1", pipes.dial
 		r, err := newRun(&cfg, chatTrace(100, 100*ms), &memory{})
 		if err != nil {
 			t.Fatal(err)

@@ -76,6 +76,8 @@ type demo struct {
 	params twin.Params
 	target string
 	begin  time.Time
+	// dial replaces TCP in virtual time; nil otherwise.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 func (d *demo) run(c *cobra.Command) error {
@@ -159,7 +161,7 @@ func (d *demo) record(ctx context.Context, src recorder.Source, path string) err
 		report, err := recordFrom(recording, src, path, d.force, trace.VantageServer)
 		done <- result{report, err}
 	}()
-	traffic := traffic{target: d.target, perS: demoRecordPerS, span: demoRecordFor, seed: d.seed}
+	traffic := traffic{target: d.target, perS: demoRecordPerS, span: demoRecordFor, seed: d.seed, dial: d.dial}
 	sent, answered, err := traffic.send(ctx, func(sent int, left time.Duration) {
 		d.ui.progress("recording: %d requests sent, %s of traffic and %s of replay left", sent, left.Round(time.Second), d.replayTime().Round(time.Second))
 	})
@@ -201,7 +203,7 @@ func (d *demo) replay(ctx context.Context, tracePath, runPath string) error {
 		Target: d.target, Loads: demoLoads(), Seed: d.seed,
 		Hold: demoHold, Warmup: demoWarmup, Drain: demoDrain,
 		// The trace's host is this very server; it serves no production.
-		AllowProduction: true, SharedProcess: true, MaxLag: demoMaxLag, Version: version,
+		AllowProduction: true, SharedProcess: true, MaxLag: demoMaxLag, Dial: d.dial, Version: version,
 	}
 	cfg.Progress = newReplayProgress(d.ui, cfg, "replaying: ").show
 	result, err := replayTrace(ctx, cfg, tracePath, runPath, d.force)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ type traffic struct {
 	perS   float64
 	span   time.Duration
 	seed   uint64
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // demoCredential is sent with each request, so that the demo shows the trace
@@ -35,7 +37,7 @@ const demoCredential = "sk-demo-4f1d2c9b7a6e5d4c3b2a19080706"
 func (t *traffic) send(ctx context.Context, progress func(sent int, left time.Duration)) (sent, answered int, err error) {
 	r := rand.New(rand.NewPCG(t.seed, 1))
 	jobs := twin.BuiltinMix(t.seed).Jobs
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true, DialContext: t.dial}}
 	defer client.CloseIdleConnections()
 	var (
 		wg sync.WaitGroup
