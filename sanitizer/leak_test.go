@@ -33,6 +33,7 @@ type planted struct{ kind, place, value string }
 func TestNoPlantedValueInRecords(t *testing.T) {
 	out := &memory{}
 	s := start(t, Config{Key: testKey, FeatureShare: 0.02}, out)
+	s.targets.seen = everyTarget()
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, place := range plantedPlaces() {
 		for _, kind := range plantedKinds() {
@@ -67,6 +68,10 @@ func TestNoPlantedValueIsWritten(t *testing.T) {
 	dir := t.TempDir() + "/trace"
 	w := create(t, dir, cfg)
 	s := start(t, cfg, w)
+	s.targets.seen = everyTarget()
+	for port := range 4 { // leave room for a few
+		delete(s.targets.seen, hostPort{"", port})
+	}
 	var values []planted
 	var n int64
 	r := rand.New(rand.NewPCG(5, 6))
