@@ -58,17 +58,20 @@ func rankOf(allowed bool) int {
 }
 
 // commonDispersion is the φ̂ that all families are compared under: that between
-// runs, else the least residual of any family, since a wrong family shows its
-// misfit as dispersion.
+// runs where most loads were run again, else with the least residual of any
+// family, since a wrong family shows its misfit as dispersion.
 func (t *transition) commonDispersion() float64 {
-	if d := t.sample.within(); d.DF >= 1 {
-		return d.Phi
+	within := t.sample.within()
+	if 2*int(within.DF) >= len(t.counts.X) {
+		return within.Phi
 	}
-	phi := math.Inf(1)
+	least := stats.Dispersion{Phi: math.Inf(1)}
 	for _, f := range t.families {
-		phi = min(phi, stats.Residual(f.model, t.counts).Phi)
+		if d := stats.Residual(f.model, t.counts); d.DF >= 1 && d.Phi < least.Phi {
+			least = d
+		}
 	}
-	return phi
+	return within.Pool(least).Phi
 }
 
 // rivals are the families that the data cannot tell from the best, it

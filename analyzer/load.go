@@ -146,11 +146,12 @@ func (s sample) within() stats.Dispersion { return stats.WithinLevels(len(s.x), 
 // inTime is the dispersion between the blocks of each run.
 func (s sample) inTime() stats.Dispersion { return stats.WithinLevels(len(s.runs), s.blocks) }
 
-// replicated is the dispersion that needs no model: between runs of one load,
-// or else between the blocks of a run.
+// replicated is the dispersion that needs no model: between runs of one load
+// where most loads were run again, else between the blocks of a run too.
 func (s sample) replicated() stats.Dispersion {
-	if d := s.within(); d.DF >= 1 {
+	d := s.within()
+	if 2*int(d.DF) >= len(s.x) {
 		return d
 	}
-	return s.inTime()
+	return d.Pool(s.inTime())
 }

@@ -58,14 +58,17 @@ func (t *transition) saturated() bool {
 }
 
 // dispersionOf is the φ̂ of a published interval. Without replicates it is the
-// model's residual, whose few degrees of freedom widen the interval; with
-// them, a residual above it adds the misfit of a family that is only nearly
-// true.
+// model's residual, whose few degrees of freedom widen the interval; with few
+// (one load run twice) it is both together; with many, a residual above theirs
+// adds the misfit of a family that is only nearly true.
 func (t *transition) dispersionOf(m stats.Model, c stats.Counts) (d stats.Dispersion, from string) {
 	residual := stats.Residual(m, c)
 	within := t.sample.within()
 	if within.DF < 1 {
 		return residual, "residual of the model"
+	}
+	if within.DF < residual.DF {
+		return within.Pool(residual), "between runs of one load and residual of the model"
 	}
 	if residual.Phi > within.Phi {
 		return stats.Dispersion{Phi: residual.Phi, DF: within.DF}, "residual of the model, degrees of freedom of the runs"

@@ -119,12 +119,11 @@ func (a *answer) count(at int64, c *llmwire.Chunk) {
 		a.late++
 		return
 	}
-	if c.Counts {
-		a.chunks++
-	}
-	if !c.Kind.Generated() {
+	// An empty delta whose usage grew is a token too: one that is not shown.
+	if !c.Counts {
 		return
 	}
+	a.chunks++
 	if a.firstToken < 0 {
 		a.firstToken = at
 	} else {

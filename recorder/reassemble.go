@@ -1,6 +1,9 @@
 package recorder
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 const (
 	// ackedWait is how long a hole stays open once the other side has
@@ -60,6 +63,19 @@ type reassemblyStats struct {
 	GivenUp int64
 	// PeakHeld is the largest number of bytes held back at a time.
 	PeakHeld int64
+}
+
+// warnings are what a user should know of the order of the bytes; repeated
+// and reordered ones are everyday.
+func (s *reassemblyStats) warnings() []string {
+	var list []string
+	if s.ConflictingBytes > 0 {
+		list = append(list, fmt.Sprintf("%d bytes were seen twice with different values: the first copy was taken", s.ConflictingBytes))
+	}
+	if s.LateBytes > 0 {
+		list = append(list, fmt.Sprintf("%d bytes came after they were given up as lost", s.LateBytes))
+	}
+	return list
 }
 
 // connStreams is what the reassembler knows of one connection.

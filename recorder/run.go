@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/lambdac/lambdac/trace"
@@ -90,7 +91,7 @@ func Run(ctx context.Context, src Source, sink Sink, cfg Config) (Report, error)
 	if err = errors.Join(r.err, err); err == nil && ctx.Err() == nil && closed != nil {
 		err = fmt.Errorf("close source: %w", closed)
 	}
-	return r.report(src), err
+	return r.report(src, &ra.stats), err
 }
 
 // read moves segments from the source to the reassembler, up to its end: a
@@ -139,13 +140,13 @@ func (r *recording) fail(err error) {
 	}
 }
 
-func (r *recording) report(src Source) Report {
+func (r *recording) report(src Source, order *reassemblyStats) Report {
 	rep := Report{
 		Source: src.Stats(), Totals: r.acct.totals,
 		FirstUnixNs: r.acct.first, LastUnixNs: r.acct.last,
 		Faults: r.acct.faults, Late: r.acct.late,
 	}
-	rep.Warnings = append(append(rep.Warnings, rep.Source.Warnings...), r.acct.warnings()...)
+	rep.Warnings = slices.Concat(rep.Source.Warnings, r.acct.warnings(), order.warnings())
 	return rep
 }
 

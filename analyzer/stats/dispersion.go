@@ -35,6 +35,17 @@ func (d Dispersion) Cut(confidence float64) float64 {
 	return d.Phi * FQuantile(confidence, d.DF)
 }
 
+// Pool is the estimate from both, each weighted by its degrees of freedom. It
+// serves where d alone has so few that the F quantile says little but that: at
+// one degree of freedom F.95(1, 1) is 161, against 5.6 at seven.
+func (d Dispersion) Pool(o Dispersion) Dispersion {
+	df := d.DF + o.DF
+	if df < 1 {
+		return Dispersion{Phi: 1}
+	}
+	return Dispersion{Phi: (d.Phi*d.DF + o.Phi*o.DF) / df, DF: df}
+}
+
 // WithinLevels estimates φ from runs of the same level:
 //
 //	φ̂ = max(1, X²/ν ÷ (1 + s̄)), X² = Σ (k − np̂)² ÷ np̂(1−p̂)

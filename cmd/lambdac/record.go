@@ -50,7 +50,7 @@ Stops cleanly on SIGINT and SIGTERM.`,
 	f := c.Flags()
 	f.StringArrayVar(&o.pcaps, "pcap", nil, "capture file, pcap or pcapng; - = standard input (repeatable)")
 	f.StringVar(&o.iface, "iface", "", "network interface to capture from, or any")
-	f.IntSliceVar(&o.ports, "port", nil, "server port (repeatable); needed with --iface")
+	f.IntSliceVar(&o.ports, "port", nil, "server port (repeatable); needed with --iface, a filter with --pcap")
 	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape")
 	f.StringVar(&o.vantage, "vantage", string(trace.VantageServer), "where the packets were seen: client, server or proxy")
 	f.DurationVar(&o.span, "for", 0, "stop after this long (live capture)")
@@ -124,9 +124,9 @@ func openSource(o *recordFlags) (recorder.Source, error) {
 		return recorder.OpenInterface(o.iface, o.ports)
 	}
 	if len(o.pcaps) == 1 && o.pcaps[0] == "-" {
-		return recorder.OpenReader(os.Stdin, "standard input")
+		return recorder.OpenReader(os.Stdin, "standard input", o.ports...)
 	}
-	return recorder.OpenFiles(o.pcaps)
+	return recorder.OpenFiles(o.pcaps, o.ports...)
 }
 
 func sourceName(o *recordFlags) string {
@@ -147,12 +147,13 @@ func why(o *recordFlags) string {
 // recordFrom runs the way of every recording: source, recorder, sanitizer,
 // directory. Whatever ends it, what was written is complete and readable.
 func recordFrom(ctx context.Context, src recorder.Source, out string, force bool, vantage trace.Vantage) (recorder.Report, error) {
-	cfg := sanitizer.Config{Policy: sanitizer.DefaultPolicy(), Mode: trace.ModeShape, Version: version}
+	live := src.Name() != "pcap"
+	cfg := sanitizer.Config{Policy: sanitizer.DefaultPolicy(), Mode: trace.ModeShape, Version: version, Live: live}
 	seal, err := sanitizer.Seal(cfg)
 	if err != nil {
 		return recorder.Report{}, fmt.Errorf("seal trace: %w", err)
 	}
-	dir, err := tracedir.Create(filepath.Clean(out), newManifest(trace.OriginCapture, &seal), tracedir.Options{Force: force, Live: src.Name() != "pcap"})
+	dir, err := tracedir.Create(filepath.Clean(out), newManifest(trace.OriginCapture, &seal), tracedir.Options{Force: force, Live: live})
 	if err != nil {
 		return recorder.Report{}, fmt.Errorf("create trace: %w", err)
 	}
@@ -160,7 +161,7 @@ func recordFrom(ctx context.Context, src recorder.Source, out string, force bool
 	if err != nil {
 		return recorder.Report{}, errors.Join(fmt.Errorf("start sanitizer: %w", err), dir.Close())
 	}
-	rep, err := recorder.Run(ctx, src, clean, recorder.Config{Vantage: vantage, Version: version})
+	rep, err := recorder.Run(ctx, src, clean, recorder.Config{Vantage: vantage, Version: version, KeepText: true})
 	err = errors.Join(err, clean.Close())
 	if err == nil {
 		err = dir.SetManifest(func(m *trace.Manifest) { m.Clean = true })
