@@ -3,6 +3,7 @@ package analyzer
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
 
 	"github.com/lambdac/lambdac/trace"
 	"github.com/lambdac/lambdac/trace/tracedir"
@@ -59,6 +60,11 @@ func Describe(d *tracedir.Dir) (*Summary, error) {
 	if broken != nil {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("only the first %d exchanges could be read: %v", s.Exchanges, broken))
 	}
+	marks, err := d.Marks()
+	if err != nil {
+		return nil, fmt.Errorf("describe %q: %w", d.Path(), err)
+	}
+	s.Marks = int64(len(marks))
 	if !d.Manifest().Clean {
 		s.Warnings = append(s.Warnings, "the recording was cut short: what was open at its end is missing")
 	}
@@ -122,9 +128,7 @@ func (c *census) finish(m *trace.Manifest) *Summary {
 	s.Version, s.TimeBase = m.Version, string(m.TimeBase)
 	s.FirstUnixNs, s.LastUnixNs = c.arrivals.ends()
 	s.Bytes = bytesOf(&m.Losses, c.wire)
-	for reason, n := range m.Losses.LostByReason {
-		s.Losses[reason] = n
-	}
+	maps.Copy(s.Losses, m.Losses.LostByReason)
 	s.Unpaired = m.Losses.Unpaired
 	if m.Seal != nil {
 		s.Sealed = true

@@ -89,8 +89,7 @@ func schemaOf(typ reflect.Type, comments map[string]string) map[string]any {
 
 func structSchema(typ reflect.Type, comments map[string]string) map[string]any {
 	properties, required := map[string]any{}, []string{}
-	for i := range typ.NumField() {
-		field := typ.Field(i)
+	for field := range typ.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		s := schemaOf(field.Type, comments)
 		if comment := comments[typ.Name()+"."+field.Name]; comment != "" {

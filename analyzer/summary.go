@@ -23,6 +23,9 @@ type Summary struct {
 	// Sanitizer is nil where the directory has no seal.
 	Sanitizer *SummarySanitizer `json:"sanitizer"`
 
+	// Marks is the number of fault windows of a run.
+	Marks int64 `json:"marks"`
+
 	Rates    Rates            `json:"rates"`
 	Tokens   Tokens           `json:"tokens"`
 	Models   map[string]int64 `json:"models"`

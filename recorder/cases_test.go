@@ -334,11 +334,11 @@ func TestStreams(t *testing.T) {
 // say so (recorder.md (c) 3).
 func TestCoalesced(t *testing.T) {
 	var s script
-	events := ""
+	var events strings.Builder
 	for range 20 {
-		events += textEvent("a")
+		events.WriteString(textEvent("a"))
 	}
-	s.connect(40000, 0).client(10*ms, chat()).server(20*ms, sseHead+chunk(events)).
+	s.connect(40000, 0).client(10*ms, chat()).server(20*ms, sseHead+chunk(events.String())).
 		server(30*ms, chunk(textEvent("b"))+chunk(doneEvent)+"0\r\n\r\n")
 	r := s.one(t).Record
 	var coalesced int

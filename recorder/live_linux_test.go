@@ -166,13 +166,13 @@ func TestLiveClose(t *testing.T) {
 	if err := src.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-done; err != io.EOF {
+	if err := <-done; !errors.Is(err, io.EOF) {
 		t.Errorf("Next = %v, want io.EOF", err)
 	}
 	if err := src.Close(); err != nil {
 		t.Errorf("second Close: %v", err)
 	}
-	if _, err := src.Next(); err != io.EOF {
+	if _, err := src.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("Next after Close = %v", err)
 	}
 	if src.Stats().Packets != 0 {

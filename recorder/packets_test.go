@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -212,7 +213,7 @@ func readAll(src Source) (*streamLog, reassemblyStats, error) {
 	r := newReassembler(log)
 	for {
 		seg, err := src.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = nil
 		} else if err == nil {
 			r.add(&seg)

@@ -47,7 +47,7 @@ func TestPcapVariants(t *testing.T) {
 			// One byte at a time: the reader never sees a whole header at once.
 			file := pcapFile(order, magic, linkRaw, packets...)
 			got, err := readPackets(iotest.OneByteReader(bytes.NewReader(file)))
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				t.Errorf("%v %x: err = %v", order, magic, err)
 			}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(packet{})); diff != "" {
@@ -61,7 +61,7 @@ func TestPcapVariants(t *testing.T) {
 func TestPcapLinkTypeWithFCS(t *testing.T) {
 	file := microPcap(linkEthernet|0x14000000, captured{1, []byte("abc"), 0})
 	got, err := readPackets(bytes.NewReader(file))
-	if err != io.EOF || len(got) != 1 || got[0].link != linkEthernet {
+	if !errors.Is(err, io.EOF) || len(got) != 1 || got[0].link != linkEthernet {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -120,7 +120,7 @@ func TestPcapDamaged(t *testing.T) {
 	}
 	_, first := reader.next()
 	_, second := reader.next()
-	if first != nil || second != io.ErrUnexpectedEOF || len(in.buf) > inputBuffer {
+	if first != nil || !errors.Is(second, io.ErrUnexpectedEOF) || len(in.buf) > inputBuffer {
 		t.Errorf("possible length: %v, %v, %d bytes reserved", first, second, len(in.buf))
 	}
 }

@@ -104,7 +104,7 @@ func TestPcapng(t *testing.T) {
 			{100e9 + 1000, linkLoop, []byte("lm"), 3},
 		}
 		got, err := readPackets(bytes.NewReader(f.b))
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			t.Errorf("%v: err = %v", order, err)
 		}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(packet{})); diff != "" {
@@ -198,7 +198,7 @@ func TestPcapngLyingLengths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := reader.next(); err == nil || err == io.EOF {
+		if _, err := reader.next(); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("block %d: err = %v", kind, err)
 		}
 		if len(in.buf) > inputBuffer {

@@ -238,7 +238,7 @@ func TestCloseEndsNext(t *testing.T) {
 	if err := src.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := src.Next(); err != io.EOF {
+	if _, err := src.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("Next after Close: %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func TestTapTick(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			tap.Close()
 		}()
-		if _, err := tap.Next(); err != io.EOF || time.Since(before) > 2*tickEvery {
+		if _, err := tap.Next(); !errors.Is(err, io.EOF) || time.Since(before) > 2*tickEvery {
 			t.Errorf("Next after Close = %v", err)
 		}
 	})

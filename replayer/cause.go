@@ -27,7 +27,7 @@ func unsentDetail(ctx context.Context, held bool) trace.OutcomeDetail {
 	switch {
 	case held:
 		return trace.DetailCap
-	case causeOf(ctx) == errDrain:
+	case errors.Is(causeOf(ctx), errDrain):
 		// The drain is over and it was due long before: we were asleep.
 		return trace.DetailClientFault
 	default:
@@ -37,14 +37,14 @@ func unsentDetail(ctx context.Context, held bool) trace.OutcomeDetail {
 
 // cutOutcome is the outcome of a request that we gave up.
 func cutOutcome(ctx context.Context) (trace.Outcome, trace.OutcomeDetail) {
-	switch causeOf(ctx) {
-	case errFirstToken:
+	switch {
+	case errors.Is(causeOf(ctx), errFirstToken):
 		return trace.OutcomeTimeout, trace.DetailTTFT
-	case errIdle:
+	case errors.Is(causeOf(ctx), errIdle):
 		return trace.OutcomeTimeout, trace.DetailIdle
-	case errTotal:
+	case errors.Is(causeOf(ctx), errTotal):
 		return trace.OutcomeTimeout, trace.DetailTotal
-	case errDrain:
+	case errors.Is(causeOf(ctx), errDrain):
 		return trace.OutcomeClientAbort, trace.DetailDrain
 	default:
 		return trace.OutcomeClientAbort, trace.DetailKill

@@ -134,13 +134,13 @@ func inAnswer(name string, kind trace.ChunkKind) place {
 }
 
 func plantedPlaces() (places []place) {
-	for _, name := range strings.Fields(`Authorization Proxy-Authorization Cookie X-Api-Key Api-Key X-Goog-Api-Key
+	for name := range strings.FieldsSeq(`Authorization Proxy-Authorization Cookie X-Api-Key Api-Key X-Goog-Api-Key
 		X-Tenant-Secret X-Forwarded-For From Referer Baggage Content-Type Accept User-Agent Content-Length
 		Content-Encoding Anthropic-Version Anthropic-Beta OpenAI-Beta OpenAI-Organization Traceparent B3
 		X-Request-Id Idempotency-Key X-Session-Id Mcp-Session-Id X-Amzn-Trace-Id Host Transfer-Encoding`) {
 		places = append(places, inReqHeader(name))
 	}
-	for _, name := range strings.Fields(`Set-Cookie Location Www-Authenticate Retry-After Server-Timing
+	for name := range strings.FieldsSeq(`Set-Cookie Location Www-Authenticate Retry-After Server-Timing
 		OpenAI-Processing-Ms X-Queue-Time Content-Type Content-Encoding Grpc-Status Grpc-Message X-Request-Id Cf-Ray`) {
 		places = append(places, inRespHeader(name))
 	}

@@ -181,8 +181,8 @@ func fill(v reflect.Value, s string) {
 	case reflect.String:
 		v.SetString(s)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), s)
+		for _, field := range v.Fields() {
+			fill(field, s)
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

@@ -26,12 +26,13 @@ func stream(kind trace.APIKind, events ...string) (*Answer, []string) {
 }
 
 func word(c Chunk) string {
-	w := c.Kind.String()
+	var w strings.Builder
+	w.WriteString(c.Kind.String())
 	if c.Kind.Generated() {
-		w += fmt.Sprint(" ", c.Bytes)
+		w.WriteString(fmt.Sprint(" ", c.Bytes))
 	}
 	if c.Tokens != nil {
-		w += fmt.Sprint(" t", *c.Tokens)
+		w.WriteString(fmt.Sprint(" t", *c.Tokens))
 	}
 	for _, m := range []struct {
 		on   bool
@@ -43,10 +44,10 @@ func word(c Chunk) string {
 		{c.Late, "late"},
 	} {
 		if m.on {
-			w += " " + m.name
+			w.WriteString(" " + m.name)
 		}
 	}
-	return w
+	return w.String()
 }
 
 func delta(members string) string {

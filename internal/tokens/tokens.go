@@ -15,13 +15,6 @@ import (
 // maxText bounds what is tokenized of one text, bytes.
 const maxText = 64 << 10
 
-// Count returns the number of tokens of text. Of a longer text only the first
-// 64 kB are counted.
-func Count(enc string, text []byte) (n int, err error) {
-	n, _, err = Encode(enc, text, func(int) {})
-	return n, err
-}
-
 // Encode calls visit with each token id of text, in order, and returns their
 // number. The spelling of a special token is ordinary text. cut tells that the
 // text was longer than 64 kB and only its beginning was read.

@@ -18,7 +18,7 @@ const foldWidth = 8
 // of more than half the limit stay as they are. It returns an empty range
 // where there is nothing to do.
 func foldPlan(parts []foldable, maxBytes int64, all bool) (from, to int) {
-	for from = 0; from < len(parts); from++ {
+	for from = range parts {
 		size, full := int64(0), false
 		for to = from; to < len(parts) && !full; to++ {
 			p := parts[to]

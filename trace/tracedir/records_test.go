@@ -40,8 +40,8 @@ func makeRecords(rng *rand.Rand, n int) []*trace.Record {
 }
 
 func fillStruct(rng *rand.Rand, v reflect.Value) {
-	for i := range v.NumField() {
-		fillValue(rng, v.Field(i))
+	for _, field := range v.Fields() {
+		fillValue(rng, field)
 	}
 }
 
