@@ -1,6 +1,9 @@
 package recorder
 
-import "golang.org/x/net/bpf"
+import (
+	"github.com/google/gopacket/layers"
+	"golang.org/x/net/bpf"
+)
 
 const (
 	// liveSnaplen is what a live capture keeps of a packet: more than any
@@ -32,10 +35,13 @@ func liveFilter(ports []int) []bpf.Instruction {
 		bpf.RetConstant{},
 		bpf.LoadExtension{Num: bpf.ExtProto},
 	}
-	program = append(program, whenEqual(etherIPv4, filterIPv4(ports))...)
-	program = append(program, whenEqual(etherIPv6, filterIPv6(ports))...)
-	for _, opaque := range []uint32{etherVLAN, etherQinQ, etherQinQOld, etherMPLS, etherMPLSMul, etherPPPoE} {
-		program = append(program, whenEqual(opaque, pass())...)
+	program = append(program, whenEqual(uint32(layers.EthernetTypeIPv4), filterIPv4(ports))...)
+	program = append(program, whenEqual(uint32(layers.EthernetTypeIPv6), filterIPv6(ports))...)
+	for _, opaque := range []layers.EthernetType{
+		layers.EthernetTypeDot1Q, layers.EthernetTypeQinQ, etherQinQOld,
+		layers.EthernetTypeMPLSUnicast, layers.EthernetTypeMPLSMulticast, layers.EthernetTypePPPoESession,
+	} {
+		program = append(program, whenEqual(uint32(opaque), pass())...)
 	}
 	return append(program, bpf.RetConstant{})
 }
@@ -53,7 +59,7 @@ func whenEqual(value uint32, block []bpf.Instruction) []bpf.Instruction {
 func filterIPv4(ports []int) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 9, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoTCP, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(layers.IPProtocolTCP), SkipTrue: 1},
 		bpf.RetConstant{},
 		bpf.LoadAbsolute{Off: 6, Size: 2},
 		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: 0x1fff, SkipTrue: 1},
@@ -66,12 +72,15 @@ func filterIPv4(ports []int) []bpf.Instruction {
 func filterIPv6(ports []int) []bpf.Instruction {
 	const headerLength = 40
 	program := []bpf.Instruction{bpf.LoadAbsolute{Off: 6, Size: 1}}
-	for _, extension := range []uint32{protoHopByHop, protoRouting, protoFragment, protoAuth, protoDestOpts, protoMobility, protoHIP, protoShim6} {
-		program = append(program, whenEqual(extension, pass())...)
+	for _, extension := range []layers.IPProtocol{
+		layers.IPProtocolIPv6HopByHop, layers.IPProtocolIPv6Routing, layers.IPProtocolIPv6Fragment,
+		layers.IPProtocolAH, layers.IPProtocolIPv6Destination, protoMobility, protoHIP, protoShim6,
+	} {
+		program = append(program, whenEqual(uint32(extension), pass())...)
 	}
 	program = append(
 		program,
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoTCP, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(layers.IPProtocolTCP), SkipTrue: 1},
 		bpf.RetConstant{},
 		bpf.LoadConstant{Dst: bpf.RegX, Val: headerLength},
 	)

@@ -1,22 +1,16 @@
 package recorder
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// IP protocol numbers, as IANA assigns them.
+	"github.com/google/gopacket/layers"
+)
+
+// IP protocol numbers that gopacket lacks, as IANA assigns them.
 const (
-	protoHopByHop = 0
-	protoIPv4     = 4
-	protoTCP      = 6
-	protoUDP      = 17
-	protoIPv6     = 41
-	protoRouting  = 43
-	protoFragment = 44
-	protoGRE      = 47
-	protoAuth     = 51
-	protoDestOpts = 60
-	protoMobility = 135
-	protoHIP      = 139
-	protoShim6    = 140
+	protoMobility layers.IPProtocol = 135
+	protoHIP      layers.IPProtocol = 139
+	protoShim6    layers.IPProtocol = 140
 )
 
 // TCP flags.
@@ -78,7 +72,7 @@ func decodeIPv4(f frame, seg *tcpPacket, depth int) undecoded {
 	if !f.skip(size) {
 		return tooShort
 	}
-	return decodeIPBody(b[9], f, seg, depth)
+	return decodeIPBody(layers.IPProtocol(b[9]), f, seg, depth)
 }
 
 // decodeIPv6 reads an IPv6 header and its extension headers (RFC 8200). A
@@ -99,7 +93,7 @@ func decodeIPv6(f frame, seg *tcpPacket, depth int) undecoded {
 	if size != 0 {
 		f.trim(size)
 	}
-	return decodeExtensions(b[6], f, seg, depth)
+	return decodeExtensions(layers.IPProtocol(b[6]), f, seg, depth)
 }
 
 // trim leaves n bytes of the frame, as captured or cut.
@@ -111,21 +105,21 @@ func (f *frame) trim(n int) {
 	f.cut = n - len(f.b)
 }
 
-func decodeExtensions(next uint8, f frame, seg *tcpPacket, depth int) undecoded {
+func decodeExtensions(next layers.IPProtocol, f frame, seg *tcpPacket, depth int) undecoded {
 	for {
 		var size int
 		switch next {
-		case protoHopByHop, protoRouting, protoDestOpts, protoMobility, protoHIP, protoShim6:
+		case layers.IPProtocolIPv6HopByHop, layers.IPProtocolIPv6Routing, layers.IPProtocolIPv6Destination, protoMobility, protoHIP, protoShim6:
 			if len(f.b) < 8 {
 				return tooShort
 			}
 			size = int(f.b[1])*8 + 8
-		case protoAuth:
+		case layers.IPProtocolAH:
 			if len(f.b) < 8 {
 				return tooShort
 			}
 			size = int(f.b[1])*4 + 8
-		case protoFragment:
+		case layers.IPProtocolIPv6Fragment:
 			if len(f.b) < 8 {
 				return tooShort
 			}
@@ -137,28 +131,28 @@ func decodeExtensions(next uint8, f frame, seg *tcpPacket, depth int) undecoded 
 		default:
 			return decodeIPBody(next, f, seg, depth)
 		}
-		next = f.b[0]
+		next = layers.IPProtocol(f.b[0])
 		if !f.skip(size) {
 			return tooShort
 		}
 	}
 }
 
-func decodeIPBody(proto uint8, f frame, seg *tcpPacket, depth int) undecoded {
-	if proto == protoTCP {
+func decodeIPBody(proto layers.IPProtocol, f frame, seg *tcpPacket, depth int) undecoded {
+	if proto == layers.IPProtocolTCP {
 		return decodeTCP(f, seg)
 	}
 	if depth >= maxTunnels {
 		return tooDeep
 	}
 	switch proto {
-	case protoIPv4:
+	case layers.IPProtocolIPv4:
 		return decodeIPv4(f, seg, depth+1)
-	case protoIPv6:
+	case layers.IPProtocolIPv6:
 		return decodeIPv6(f, seg, depth+1)
-	case protoGRE:
+	case layers.IPProtocolGRE:
 		return decodeGRE(f, seg, depth+1)
-	case protoUDP:
+	case layers.IPProtocolUDP:
 		return decodeVXLAN(f, seg, depth+1)
 	}
 	return otherIPBody
@@ -191,7 +185,7 @@ func decodeGRE(f frame, seg *tcpPacket, depth int) undecoded {
 		return tooShort
 	}
 	flags := binary.BigEndian.Uint16(f.b)
-	proto := binary.BigEndian.Uint16(f.b[2:])
+	proto := etherType(f.b[2:])
 	// Routing (0x4000) and versions above 0 (PPTP) are not followed.
 	if flags&0x4007 != 0 {
 		return otherIPBody

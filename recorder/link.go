@@ -3,41 +3,36 @@ package recorder
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"strings"
+
+	"github.com/google/gopacket/layers"
 )
 
-// Link types, as https://www.tcpdump.org/linktypes.html numbers them.
+// Link types, as https://www.tcpdump.org/linktypes.html numbers them. gopacket
+// has those of one byte that it can decode itself.
 const (
-	linkNull     = 0
-	linkEthernet = 1
-	linkPPP      = 9
-	linkRawBSD   = 12
-	linkRawOBSD  = 14
-	linkPPPHDLC  = 50
-	linkPPPoE    = 51
-	linkRaw      = 101
-	linkLoop     = 108
-	linkSLL      = 113
-	linkIPv4     = 228
-	linkIPv6     = 229
-	linkPKTAP    = 258
-	linkSLL2     = 276
+	linkNull     = uint32(layers.LinkTypeNull)
+	linkEthernet = uint32(layers.LinkTypeEthernet)
+	linkPPP      = uint32(layers.LinkTypePPP)
+	linkRawBSD   = uint32(12)
+	linkRawOBSD  = uint32(14)
+	linkPPPHDLC  = uint32(layers.LinkTypePPP_HDLC)
+	linkPPPoE    = uint32(layers.LinkTypePPPEthernet)
+	linkRaw      = uint32(layers.LinkTypeRaw)
+	linkLoop     = uint32(layers.LinkTypeLoop)
+	linkSLL      = uint32(layers.LinkTypeLinuxSLL)
+	linkIPv4     = uint32(layers.LinkTypeIPv4)
+	linkIPv6     = uint32(layers.LinkTypeIPv6)
+	linkPKTAP    = uint32(258)
+	linkSLL2     = uint32(276)
 	// linkByProto is our own, for cooked live capture: no header at all, the
 	// EtherType is in the upper 16 bits of the link value.
-	linkByProto = 0xffff
+	linkByProto = uint32(0xffff)
 )
 
-// EtherTypes, as IEEE 802 numbers them.
-const (
-	etherIPv4    = 0x0800
-	etherVLAN    = 0x8100
-	etherIPv6    = 0x86dd
-	etherMPLS    = 0x8847
-	etherMPLSMul = 0x8848
-	etherPPPoE   = 0x8864
-	etherQinQ    = 0x88a8
-	etherQinQOld = 0x9100
-	etherTEB     = 0x6558
-)
+// etherQinQOld is the EtherType that stacked VLAN tags had before 802.1ad.
+const etherQinQOld layers.EthernetType = 0x9100
 
 // undecoded is a reason for which a packet is no TCP segment.
 type undecoded uint8
@@ -63,18 +58,22 @@ func (u undecoded) String() string {
 // maxTunnels is how many tunnels (VXLAN, GRE, IP in IP) may lie in each other.
 const maxTunnels = 4
 
-// linkName names the link types that we cannot decode but that people capture
-// with, for the error message.
+// linkName names a link type that we cannot decode, for the error message:
+// as gopacket does, else as the list of link types does for those that people
+// capture with.
 func linkName(link uint32) string {
 	names := map[uint32]string{
-		105: "IEEE 802.11", 127: "IEEE 802.11 radiotap", 119: "IEEE 802.11 Prism",
-		163: "IEEE 802.11 AVS", 147: "USER0", 189: "USB", 220: "USB (Linux)",
-		249: "USBPcap", 201: "Bluetooth HCI", 187: "Bluetooth HCI", 6: "token ring",
-		10: "FDDI", 11: "ATM", 107: "frame relay", 104: "Cisco HDLC",
-		239: "NFLOG", 253: "netlink", 252: "Wireshark upper PDU", 195: "IEEE 802.15.4",
+		147: "USER0", 189: "USB", 249: "USBPcap", 201: "Bluetooth HCI", 187: "Bluetooth HCI",
+		6: "token ring", 11: "ATM", 107: "frame relay", 104: "Cisco HDLC", 163: "802.11 AVS",
+		239: "NFLOG", 253: "netlink", 252: "Wireshark upper PDU", 195: "802.15.4",
 	}
 	if name, ok := names[link]; ok {
 		return fmt.Sprintf("link type %d (%s)", link, name)
+	}
+	if link <= math.MaxUint8 {
+		if name := layers.LinkType(link).String(); !strings.HasPrefix(name, "Unknown") {
+			return fmt.Sprintf("link type %d (%s)", link, name)
+		}
 	}
 	return fmt.Sprintf("link type %d", link)
 }
@@ -131,14 +130,19 @@ func decodeLink(link uint32, f frame, seg *tcpPacket) undecoded {
 		}
 		return decodePPP(f, seg, 0)
 	case linkPPPoE:
-		return decodeEtherType(etherPPPoE, f, seg, 0)
+		return decodeEtherType(layers.EthernetTypePPPoESession, f, seg, 0)
 	case linkPKTAP:
 		return decodePKTAP(f, seg)
 	}
 	if link&0xffff == linkByProto {
-		return decodeEtherType(uint16(link>>16), f, seg, 0)
+		return decodeEtherType(layers.EthernetType(link>>16), f, seg, 0)
 	}
 	return unknownLink
+}
+
+// etherType reads an EtherType.
+func etherType(b []byte) layers.EthernetType {
+	return layers.EthernetType(binary.BigEndian.Uint16(b))
 }
 
 // decodeEthernet reads an Ethernet II or IEEE 802.3 header.
@@ -146,7 +150,7 @@ func decodeEthernet(f frame, seg *tcpPacket, depth int) undecoded {
 	if len(f.b) < 14 {
 		return tooShort
 	}
-	proto := binary.BigEndian.Uint16(f.b[12:])
+	proto := etherType(f.b[12:])
 	f.b = f.b[14:]
 	return decodeEtherType(proto, f, seg, depth)
 }
@@ -157,9 +161,9 @@ func decodeCooked(f frame, proto, size int, seg *tcpPacket) undecoded {
 	if len(f.b) < size {
 		return tooShort
 	}
-	etherType := binary.BigEndian.Uint16(f.b[proto:])
+	next := etherType(f.b[proto:])
 	f.b = f.b[size:]
-	return decodeEtherType(etherType, f, seg, 0)
+	return decodeEtherType(next, f, seg, 0)
 }
 
 // decodeLoopback reads the address family of NULL (in the byte order of the
@@ -202,27 +206,27 @@ func decodePKTAP(f frame, seg *tcpPacket) undecoded {
 
 // decodeEtherType takes off tags and labels until an IP header is reached.
 // VLAN tags may be stacked to any depth: each takes its bytes off.
-func decodeEtherType(proto uint16, f frame, seg *tcpPacket, depth int) undecoded {
+func decodeEtherType(proto layers.EthernetType, f frame, seg *tcpPacket, depth int) undecoded {
 	for {
 		switch proto {
-		case etherIPv4:
+		case layers.EthernetTypeIPv4:
 			return decodeIPv4(f, seg, depth)
-		case etherIPv6:
+		case layers.EthernetTypeIPv6:
 			return decodeIPv6(f, seg, depth)
-		case etherVLAN, etherQinQ, etherQinQOld:
+		case layers.EthernetTypeDot1Q, layers.EthernetTypeQinQ, etherQinQOld:
 			if len(f.b) < 4 {
 				return tooShort
 			}
-			proto = binary.BigEndian.Uint16(f.b[2:])
+			proto = etherType(f.b[2:])
 			f.b = f.b[4:]
-		case etherMPLS, etherMPLSMul:
+		case layers.EthernetTypeMPLSUnicast, layers.EthernetTypeMPLSMulticast:
 			return decodeMPLS(f, seg, depth)
-		case etherPPPoE:
+		case layers.EthernetTypePPPoESession:
 			if !f.skip(6) {
 				return tooShort
 			}
 			return decodePPP(f, seg, depth)
-		case etherTEB:
+		case layers.EthernetTypeTransparentEthernetBridging:
 			return decodeEthernet(f, seg, depth)
 		default:
 			if proto > 1500 {
@@ -240,10 +244,10 @@ func decodeEtherType(proto uint16, f frame, seg *tcpPacket, depth int) undecoded
 // decodeLLC reads an IEEE 802.2 header, with or without SNAP, and returns the
 // EtherType it stands for. The frame's length field needs no care: IP has its
 // own.
-func decodeLLC(f *frame) (uint16, bool) {
+func decodeLLC(f *frame) (layers.EthernetType, bool) {
 	if len(f.b) >= 3 && f.b[0] == 0x06 && f.b[1] == 0x06 && f.b[2] == 0x03 {
 		f.skip(3)
-		return etherIPv4, true
+		return layers.EthernetTypeIPv4, true
 	}
 	if len(f.b) < 8 || f.b[0] != 0xaa || f.b[1] != 0xaa || f.b[2] != 0x03 {
 		return 0, false
@@ -252,7 +256,7 @@ func decodeLLC(f *frame) (uint16, bool) {
 	if f.b[3] != 0 || f.b[4] != 0 || (f.b[5] != 0 && f.b[5] != 0xf8) {
 		return 0, false
 	}
-	proto := binary.BigEndian.Uint16(f.b[6:])
+	proto := etherType(f.b[6:])
 	f.skip(8)
 	return proto, proto > 1500
 }
@@ -282,17 +286,17 @@ func decodePPP(f frame, seg *tcpPacket, depth int) undecoded {
 	if len(f.b) < 2 {
 		return tooShort
 	}
-	proto := binary.BigEndian.Uint16(f.b)
+	proto := layers.PPPType(binary.BigEndian.Uint16(f.b))
 	if f.b[0]&1 != 0 {
-		proto = uint16(f.b[0])
+		proto = layers.PPPType(f.b[0])
 		f.b = f.b[1:]
 	} else {
 		f.b = f.b[2:]
 	}
 	switch proto {
-	case 0x21:
+	case layers.PPPTypeIPv4:
 		return decodeIPv4(f, seg, depth)
-	case 0x57:
+	case layers.PPPTypeIPv6:
 		return decodeIPv6(f, seg, depth)
 	}
 	return otherProto

@@ -20,7 +20,7 @@ type decodedTCP struct {
 func TestDecodePacket(t *testing.T) {
 	tcp := tcpHeader{sport: 40000, dport: 8000, seq: 7, flags: flagACK}
 	seg := tcp.with("hello")
-	v4, v6 := ipv4(protoTCP, seg), ipv6(protoTCP, seg)
+	v4, v6 := ipv4(layers.IPProtocolTCP, seg), ipv6(layers.IPProtocolTCP, seg)
 	hello := decodedTCP{"hello", 5, 7}
 	tests := []struct {
 		name string
@@ -30,27 +30,27 @@ func TestDecodePacket(t *testing.T) {
 		why  undecoded
 		want decodedTCP
 	}{
-		{"ethernet IPv4", linkEthernet, ether(etherIPv4, v4), 0, decoded, hello},
-		{"ethernet IPv6", linkEthernet, ether(etherIPv6, v6), 0, decoded, hello},
-		{"TCP options", linkEthernet, ether(etherIPv4, ipv4(protoTCP, tcpHeader{seq: 7, options: 12}.with("hello"))), 0, decoded, hello},
-		{"IPv4 options", linkEthernet, ether(etherIPv4, ipv4Options(protoTCP, 8, seg)), 0, decoded, hello},
-		{"VLAN", linkEthernet, ether(etherVLAN, vlan(etherIPv4, v4)), 0, decoded, hello},
-		{"QinQ", linkEthernet, ether(etherQinQ, vlan(etherVLAN, vlan(etherIPv6, v6))), 0, decoded, hello},
-		{"five tags", linkEthernet, ether(etherQinQOld, vlan(etherQinQ, vlan(etherVLAN, vlan(etherVLAN, vlan(etherVLAN, vlan(etherIPv4, v4)))))), 0, decoded, hello},
-		{"MPLS, two labels", linkEthernet, ether(etherMPLS, joined([]byte{0, 1, 0x20, 64, 0, 2, 0x21, 64}, v4)), 0, decoded, hello},
-		{"MPLS IPv6", linkEthernet, ether(etherMPLSMul, joined([]byte{0, 1, 0x21, 64}, v6)), 0, decoded, hello},
-		{"MPLS pseudowire", linkEthernet, ether(etherMPLS, joined([]byte{0, 1, 0x21, 64, 0, 0, 0, 0}, ether(etherIPv4, v4))), 0, decoded, hello},
-		{"802.2 SNAP", linkEthernet, ether(uint16(8+len(v4)), joined([]byte{0xaa, 0xaa, 3, 0, 0, 0, 8, 0}, v4)), 0, decoded, hello},
-		{"802.2 SNAP over VLAN", linkEthernet, ether(etherVLAN, vlan(uint16(8+len(v4)), joined([]byte{0xaa, 0xaa, 3, 0, 0, 0, 8, 0}, v4))), 0, decoded, hello},
-		{"802.2 IP", linkEthernet, ether(uint16(3+len(v4)), joined([]byte{6, 6, 3}, v4)), 0, decoded, hello},
+		{"ethernet IPv4", linkEthernet, ether(layers.EthernetTypeIPv4, v4), 0, decoded, hello},
+		{"ethernet IPv6", linkEthernet, ether(layers.EthernetTypeIPv6, v6), 0, decoded, hello},
+		{"TCP options", linkEthernet, ether(layers.EthernetTypeIPv4, ipv4(layers.IPProtocolTCP, tcpHeader{seq: 7, options: 12}.with("hello"))), 0, decoded, hello},
+		{"IPv4 options", linkEthernet, ether(layers.EthernetTypeIPv4, ipv4Options(layers.IPProtocolTCP, 8, seg)), 0, decoded, hello},
+		{"VLAN", linkEthernet, ether(layers.EthernetTypeDot1Q, vlan(layers.EthernetTypeIPv4, v4)), 0, decoded, hello},
+		{"QinQ", linkEthernet, ether(layers.EthernetTypeQinQ, vlan(layers.EthernetTypeDot1Q, vlan(layers.EthernetTypeIPv6, v6))), 0, decoded, hello},
+		{"five tags", linkEthernet, ether(etherQinQOld, vlan(layers.EthernetTypeQinQ, vlan(layers.EthernetTypeDot1Q, vlan(layers.EthernetTypeDot1Q, vlan(layers.EthernetTypeDot1Q, vlan(layers.EthernetTypeIPv4, v4)))))), 0, decoded, hello},
+		{"MPLS, two labels", linkEthernet, ether(layers.EthernetTypeMPLSUnicast, joined([]byte{0, 1, 0x20, 64, 0, 2, 0x21, 64}, v4)), 0, decoded, hello},
+		{"MPLS IPv6", linkEthernet, ether(layers.EthernetTypeMPLSMulticast, joined([]byte{0, 1, 0x21, 64}, v6)), 0, decoded, hello},
+		{"MPLS pseudowire", linkEthernet, ether(layers.EthernetTypeMPLSUnicast, joined([]byte{0, 1, 0x21, 64, 0, 0, 0, 0}, ether(layers.EthernetTypeIPv4, v4))), 0, decoded, hello},
+		{"802.2 SNAP", linkEthernet, ether(layers.EthernetType(8+len(v4)), joined([]byte{0xaa, 0xaa, 3, 0, 0, 0, 8, 0}, v4)), 0, decoded, hello},
+		{"802.2 SNAP over VLAN", linkEthernet, ether(layers.EthernetTypeDot1Q, vlan(layers.EthernetType(8+len(v4)), joined([]byte{0xaa, 0xaa, 3, 0, 0, 0, 8, 0}, v4))), 0, decoded, hello},
+		{"802.2 IP", linkEthernet, ether(layers.EthernetType(3+len(v4)), joined([]byte{6, 6, 3}, v4)), 0, decoded, hello},
 		{"802.2 spanning tree", linkEthernet, ether(38, joined([]byte{0x42, 0x42, 3}, make([]byte, 35))), 0, otherProto, decodedTCP{}},
-		{"PPPoE", linkEthernet, ether(etherPPPoE, joined([]byte{0x11, 0, 0, 1, 0, 99, 0, 0x21}, v4)), 0, decoded, hello},
+		{"PPPoE", linkEthernet, ether(layers.EthernetTypePPPoESession, joined([]byte{0x11, 0, 0, 1, 0, 99, 0, 0x21}, v4)), 0, decoded, hello},
 		{"PPPoE IPv6", linkPPPoE, joined([]byte{0x11, 0, 0, 1, 0, 99, 0, 0x57}, v6), 0, decoded, hello},
 		{"PPP", linkPPP, joined([]byte{0xff, 3, 0, 0x21}, v4), 0, decoded, hello},
 		{"PPP, compressed", linkPPPHDLC, joined([]byte{0x21}, v4), 0, decoded, hello},
 		{"PPP, LCP", linkPPP, joined([]byte{0xc0, 0x21}, v4), 0, otherProto, decodedTCP{}},
 		{"SLL", linkSLL, joined(make([]byte, 14), []byte{8, 0}, v4), 0, decoded, hello},
-		{"SLL, VLAN", linkSLL, joined(make([]byte, 14), []byte{0x81, 0}, vlan(etherIPv6, v6)), 0, decoded, hello},
+		{"SLL, VLAN", linkSLL, joined(make([]byte, 14), []byte{0x81, 0}, vlan(layers.EthernetTypeIPv6, v6)), 0, decoded, hello},
 		{"SLL2", linkSLL2, joined([]byte{0x86, 0xdd}, make([]byte, 18), v6), 0, decoded, hello},
 		{"NULL, little endian", linkNull, joined([]byte{2, 0, 0, 0}, v4), 0, decoded, hello},
 		{"NULL, big endian", linkNull, joined([]byte{0, 0, 0, 30}, v6), 0, decoded, hello},
@@ -62,13 +62,13 @@ func TestDecodePacket(t *testing.T) {
 		{"raw OpenBSD", linkRawOBSD, v6, 0, decoded, hello},
 		{"IPv4", linkIPv4, v4, 0, decoded, hello},
 		{"IPv6", linkIPv6, v6, 0, decoded, hello},
-		{"pktap", linkPKTAP, joined([]byte{16, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, ether(etherIPv4, v4)), 0, decoded, hello},
+		{"pktap", linkPKTAP, joined([]byte{16, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, ether(layers.EthernetTypeIPv4, v4)), 0, decoded, hello},
 		{"pktap in pktap", linkPKTAP, joined([]byte{12, 0, 0, 0, 1, 0, 0, 0, 2, 1, 0, 0}, v4), 0, badHeader, decodedTCP{}},
-		{"cooked live", etherIPv6<<16 | linkByProto, v6, 0, decoded, hello},
-		{"ARP", linkEthernet, ether(0x0806, make([]byte, 28)), 0, otherProto, decodedTCP{}},
+		{"cooked live", uint32(layers.EthernetTypeIPv6)<<16 | linkByProto, v6, 0, decoded, hello},
+		{"ARP", linkEthernet, ether(layers.EthernetTypeARP, make([]byte, 28)), 0, otherProto, decodedTCP{}},
 		{"unknown link", 147, v4, 0, unknownLink, decodedTCP{}},
-		{"cut in the Ethernet header", linkEthernet, ether(etherIPv4, v4)[:13], 0, tooShort, decodedTCP{}},
-		{"cut in the VLAN tag", linkEthernet, ether(etherVLAN, []byte{0, 7, 8}), 0, tooShort, decodedTCP{}},
+		{"cut in the Ethernet header", linkEthernet, ether(layers.EthernetTypeIPv4, v4)[:13], 0, tooShort, decodedTCP{}},
+		{"cut in the VLAN tag", linkEthernet, ether(layers.EthernetTypeDot1Q, []byte{0, 7, 8}), 0, tooShort, decodedTCP{}},
 		{"empty", linkRaw, nil, 0, tooShort, decodedTCP{}},
 	}
 	for _, tt := range tests {
@@ -97,7 +97,7 @@ func checkDecode(t *testing.T, link uint32, data []byte, orig int, why undecoded
 func TestUnknownLinkType(t *testing.T) {
 	_, err := OpenReader(strings.NewReader(string(microPcap(105))), "wlan.pcap")
 	broken := (*CaptureError)(nil)
-	if !errors.As(err, &broken) || broken.Offset != 20 || !strings.Contains(broken.Problem, "105 (IEEE 802.11)") {
+	if !errors.As(err, &broken) || broken.Offset != 20 || !strings.Contains(broken.Problem, "105 (802.11)") {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -108,24 +108,24 @@ func TestUnknownLinkType(t *testing.T) {
 func FuzzDecodePacket(f *testing.F) {
 	seg := tcpHeader{sport: 40000, dport: 8000, seq: 7, flags: flagACK, options: 4}.with("hello")
 	for _, frame := range [][]byte{
-		ether(etherIPv4, ipv4Options(protoTCP, 4, seg)),
-		ether(etherIPv6, ipv6(protoTCP, seg)),
-		ether(etherIPv6, ipv6(protoHopByHop, joined([]byte{protoTCP, 0, 1, 4, 0, 0, 0, 0}, seg))),
-		ether(etherVLAN, vlan(etherIPv4, ipv4(protoTCP, seg))),
-		ether(etherMPLS, joined([]byte{0, 1, 0x21, 64}, ipv4(protoTCP, seg))),
-		ether(etherIPv4, ipv4(protoUDP, joined([]byte{0, 9, 0x12, 0xb5, 0, 99, 0, 0, 8, 0, 0, 0, 0, 0, 5, 0}, ether(etherIPv4, ipv4(protoTCP, seg))))),
-		ether(etherIPv4, ipv4(protoGRE, joined([]byte{0xb0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2}, ipv4(protoTCP, seg)))),
+		ether(layers.EthernetTypeIPv4, ipv4Options(layers.IPProtocolTCP, 4, seg)),
+		ether(layers.EthernetTypeIPv6, ipv6(layers.IPProtocolTCP, seg)),
+		ether(layers.EthernetTypeIPv6, ipv6(layers.IPProtocolIPv6HopByHop, joined([]byte{byte(layers.IPProtocolTCP), 0, 1, 4, 0, 0, 0, 0}, seg))),
+		ether(layers.EthernetTypeDot1Q, vlan(layers.EthernetTypeIPv4, ipv4(layers.IPProtocolTCP, seg))),
+		ether(layers.EthernetTypeMPLSUnicast, joined([]byte{0, 1, 0x21, 64}, ipv4(layers.IPProtocolTCP, seg))),
+		ether(layers.EthernetTypeIPv4, ipv4(layers.IPProtocolUDP, joined([]byte{0, 9, 0x12, 0xb5, 0, 99, 0, 0, 8, 0, 0, 0, 0, 0, 5, 0}, ether(layers.EthernetTypeIPv4, ipv4(layers.IPProtocolTCP, seg))))),
+		ether(layers.EthernetTypeIPv4, ipv4(layers.IPProtocolGRE, joined([]byte{0xb0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2}, ipv4(layers.IPProtocolTCP, seg)))),
 	} {
 		f.Add(uint16(linkEthernet), frame, uint16(0))
 	}
-	f.Add(uint16(linkSLL), joined(make([]byte, 14), []byte{8, 0}, ipv4(protoTCP, seg)), uint16(9))
+	f.Add(uint16(linkSLL), joined(make([]byte, 14), []byte{8, 0}, ipv4(layers.IPProtocolTCP, seg)), uint16(9))
 	f.Fuzz(func(t *testing.T, link uint16, data []byte, cut uint16) {
 		var seg tcpPacket
 		why := decodePacket(uint32(link), data, len(data)+int(cut), &seg)
 		if why == decoded && (len(seg.payload) > seg.want || seg.want > len(data)+1<<16) {
 			t.Fatalf("payload %d, want %d, of %d bytes", len(seg.payload), seg.want, len(data))
 		}
-		if link == linkEthernet && cut == 0 && len(data) > 14 {
+		if uint32(link) == linkEthernet && cut == 0 && len(data) > 14 {
 			compareGopacket(t, data, why, &seg)
 		}
 	})
@@ -153,12 +153,17 @@ func compareGopacket(t *testing.T, data []byte, why undecoded, seg *tcpPacket) {
 }
 
 func TestLinkNames(t *testing.T) {
-	for _, link := range []uint32{linkNull, linkEthernet, linkSLL, linkSLL2, etherIPv4<<16 | linkByProto} {
+	for _, link := range []uint32{linkNull, linkEthernet, linkSLL, linkSLL2, uint32(layers.EthernetTypeIPv4)<<16 | linkByProto} {
 		if !knownLink(link) {
 			t.Errorf("knownLink(%d) = false", link)
 		}
 	}
-	if got := linkName(9999); got != "link type 9999" {
-		t.Errorf("linkName = %q", got)
+	for link, want := range map[uint32]string{
+		147: "link type 147 (USER0)", 127: "link type 127 (RadioTap)", 253: "link type 253 (netlink)",
+		254: "link type 254", 9999: "link type 9999",
+	} {
+		if got := linkName(link); got != want {
+			t.Errorf("linkName = %q, want %q", got, want)
+		}
 	}
 }

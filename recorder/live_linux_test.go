@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/gopacket/layers"
 	"golang.org/x/net/bpf"
 
 	"github.com/lambdac/lambdac/internal/testenv"
@@ -220,17 +221,17 @@ func TestFilterPorts(t *testing.T) {
 		packet  []byte
 		pass    bool
 	}{
-		{"to the port", filterIPv4([]int{80, 8000}), ipv4(protoTCP, tcpHeader{sport: 1, dport: 8000}.with("")), true},
-		{"from the port", filterIPv4([]int{80, 8000}), ipv4(protoTCP, tcpHeader{sport: 80, dport: 1}.with("")), true},
-		{"other ports", filterIPv4([]int{80, 8000}), ipv4(protoTCP, tcpHeader{sport: 1, dport: 2}.with("")), false},
-		{"behind IPv4 options", filterIPv4([]int{80}), ipv4Options(protoTCP, 12, tcpHeader{sport: 1, dport: 80}.with("")), true},
-		{"all ports", filterIPv4(nil), ipv4(protoTCP, tcpHeader{sport: 1, dport: 2}.with("")), true},
-		{"UDP", filterIPv4(nil), ipv4(protoUDP, tcpHeader{sport: 1, dport: 2}.with("")), false},
-		{"a later fragment", filterIPv4([]int{80}), joined([]byte{0x45, 0, 0, 20, 0, 0, 0, 9, 64, protoTCP}, make([]byte, 10)), true},
-		{"IPv6", filterIPv6([]int{80}), ipv6(protoTCP, tcpHeader{sport: 1, dport: 80}.with("")), true},
-		{"IPv6, other port", filterIPv6([]int{80}), ipv6(protoTCP, tcpHeader{sport: 1, dport: 81}.with("")), false},
-		{"IPv6 with options", filterIPv6([]int{80}), ipv6(protoDestOpts, make([]byte, 40)), true},
-		{"IPv6 UDP", filterIPv6(nil), ipv6(protoUDP, make([]byte, 40)), false},
+		{"to the port", filterIPv4([]int{80, 8000}), ipv4(layers.IPProtocolTCP, tcpHeader{sport: 1, dport: 8000}.with("")), true},
+		{"from the port", filterIPv4([]int{80, 8000}), ipv4(layers.IPProtocolTCP, tcpHeader{sport: 80, dport: 1}.with("")), true},
+		{"other ports", filterIPv4([]int{80, 8000}), ipv4(layers.IPProtocolTCP, tcpHeader{sport: 1, dport: 2}.with("")), false},
+		{"behind IPv4 options", filterIPv4([]int{80}), ipv4Options(layers.IPProtocolTCP, 12, tcpHeader{sport: 1, dport: 80}.with("")), true},
+		{"all ports", filterIPv4(nil), ipv4(layers.IPProtocolTCP, tcpHeader{sport: 1, dport: 2}.with("")), true},
+		{"UDP", filterIPv4(nil), ipv4(layers.IPProtocolUDP, tcpHeader{sport: 1, dport: 2}.with("")), false},
+		{"a later fragment", filterIPv4([]int{80}), joined([]byte{0x45, 0, 0, 20, 0, 0, 0, 9, 64, byte(layers.IPProtocolTCP)}, make([]byte, 10)), true},
+		{"IPv6", filterIPv6([]int{80}), ipv6(layers.IPProtocolTCP, tcpHeader{sport: 1, dport: 80}.with("")), true},
+		{"IPv6, other port", filterIPv6([]int{80}), ipv6(layers.IPProtocolTCP, tcpHeader{sport: 1, dport: 81}.with("")), false},
+		{"IPv6 with options", filterIPv6([]int{80}), ipv6(layers.IPProtocolIPv6Destination, make([]byte, 40)), true},
+		{"IPv6 UDP", filterIPv6(nil), ipv6(layers.IPProtocolUDP, make([]byte, 40)), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"os"
 	"testing"
+
+	"github.com/google/gopacket/layers"
 )
 
 // nullStreams is a streamHandler that only counts.
@@ -77,7 +79,7 @@ func BenchmarkPackets(b *testing.B) {
 
 // BenchmarkDecode is the headers alone.
 func BenchmarkDecode(b *testing.B) {
-	frame := ether(etherVLAN, vlan(etherIPv4, ipv4(protoTCP, tcpHeader{sport: 40000, dport: 8000, options: 12}.with("data: {}\n\n"))))
+	frame := ether(layers.EthernetTypeDot1Q, vlan(layers.EthernetTypeIPv4, ipv4(layers.IPProtocolTCP, tcpHeader{sport: 40000, dport: 8000, options: 12}.with("data: {}\n\n"))))
 	b.ReportAllocs()
 	var seg tcpPacket
 	for b.Loop() {

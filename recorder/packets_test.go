@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"testing"
+
+	"github.com/google/gopacket/layers"
 )
 
 // The helpers below build packets from the inside out, each adding one header.
@@ -30,38 +32,38 @@ func (h tcpHeader) with(payload string) []byte {
 	return append(b, payload...)
 }
 
-func ipv4(proto uint8, body []byte) []byte { return ipv4Options(proto, 0, body) }
+func ipv4(proto layers.IPProtocol, body []byte) []byte { return ipv4Options(proto, 0, body) }
 
-func ipv4Options(proto uint8, options int, body []byte) []byte {
+func ipv4Options(proto layers.IPProtocol, options int, body []byte) []byte {
 	b := make([]byte, 20+options, 20+options+len(body))
 	b[0] = 0x40 | byte(5+options/4)
 	binary.BigEndian.PutUint16(b[2:], uint16(len(b)+len(body)))
 	b[6] = 0x40 // do not fragment
-	b[8], b[9] = 64, proto
+	b[8], b[9] = 64, uint8(proto)
 	copy(b[12:], []byte{10, 0, 0, 1})
 	copy(b[16:], []byte{10, 0, 0, 2})
 	return append(b, body...)
 }
 
 // ipv6 puts the body, which may begin with extension headers, behind a header.
-func ipv6(next uint8, body []byte) []byte {
+func ipv6(next layers.IPProtocol, body []byte) []byte {
 	b := make([]byte, 40, 40+len(body))
 	b[0] = 0x60
 	binary.BigEndian.PutUint16(b[4:], uint16(len(body)))
-	b[6], b[7] = next, 64
+	b[6], b[7] = uint8(next), 64
 	b[8], b[23] = 0xfd, 1
 	b[24], b[39] = 0xfd, 2
 	return append(b, body...)
 }
 
-func ether(proto uint16, body []byte) []byte {
+func ether(proto layers.EthernetType, body []byte) []byte {
 	b := make([]byte, 14, 14+len(body))
-	binary.BigEndian.PutUint16(b[12:], proto)
+	binary.BigEndian.PutUint16(b[12:], uint16(proto))
 	return append(b, body...)
 }
 
-func vlan(proto uint16, body []byte) []byte {
-	return append(binary.BigEndian.AppendUint16([]byte{0, 7}, proto), body...)
+func vlan(proto layers.EthernetType, body []byte) []byte {
+	return append(binary.BigEndian.AppendUint16([]byte{0, 7}, uint16(proto)), body...)
 }
 
 func joined(parts ...[]byte) []byte { return bytes.Join(parts, nil) }

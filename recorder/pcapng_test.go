@@ -44,8 +44,8 @@ func (f *ngFile) option(code uint16, value []byte) []byte {
 	return append(append(b, value...), make([]byte, -len(value)&3)...)
 }
 
-func (f *ngFile) face(link uint16, snaplen uint32, options ...[]byte) *ngFile {
-	body := f.order.AppendUint16(nil, link)
+func (f *ngFile) face(link uint32, snaplen uint32, options ...[]byte) *ngFile {
+	body := f.order.AppendUint16(nil, uint16(link))
 	body = f.order.AppendUint16(body, 0)
 	body = f.order.AppendUint32(body, snaplen)
 	return f.block(blockInterface, append(body, bytes.Join(options, nil)...))

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/gopacket/layers"
 )
 
 // convo is a short connection: the segments of its packets, in order.
@@ -19,7 +20,7 @@ func convo(sport uint16, request, answer string) [][]byte {
 	up, down := tcpHeader{sport: sport, dport: 8000}, tcpHeader{sport: 8000, dport: sport}
 	make1 := func(h tcpHeader, seq, ack uint32, flags uint8, payload string) []byte {
 		h.seq, h.ack, h.flags = seq, ack, flags
-		return ipv4(protoTCP, h.with(payload))
+		return ipv4(layers.IPProtocolTCP, h.with(payload))
 	}
 	if sport == 8000 {
 		panic("same ports")
@@ -88,7 +89,7 @@ func TestSamePacketsTwice(t *testing.T) {
 	for i, p := range convo(40000, request, answer) {
 		us := uint64(1_000_000 + 1000*i)
 		f.packet(0, us, string(p), len(p)).packet(0, us, string(p), len(p))
-		tagged := string(ether(etherVLAN, vlan(etherIPv4, p)))
+		tagged := string(ether(layers.EthernetTypeDot1Q, vlan(layers.EthernetTypeIPv4, p)))
 		f.packet(1, us+1, tagged, len(tagged))
 		cooked := string(joined([]byte{8, 0}, make([]byte, 18), p))
 		f.packet(2, us+2, cooked, len(cooked))
@@ -223,7 +224,7 @@ func TestUnknownLinkTypeOfAnInterface(t *testing.T) {
 }
 
 func TestPortFilter(t *testing.T) {
-	packets := append(convo(40000, "GET / HTTP/1.1\r\n\r\n", "x"), ipv4(protoTCP, tcpHeader{sport: 1, dport: 2}.with("ssh")))
+	packets := append(convo(40000, "GET / HTTP/1.1\r\n\r\n", "x"), ipv4(layers.IPProtocolTCP, tcpHeader{sport: 1, dport: 2}.with("ssh")))
 	_, src, _ := readBytes(t, microPcap(linkRaw, spaced(1, packets...)...), 8000, 8001)
 	if s := src.Stats(); s.Segments != 7 || s.Filtered != 1 || s.Connections != 1 {
 		t.Errorf("stats = %+v", s)
