@@ -51,6 +51,7 @@ type Answer struct {
 	textCut int64 // bytes left out by maxAnswerText
 
 	usage    usage
+	header   usage // what the answer's header says
 	times    serverTimes
 	model    string
 	tier     string
@@ -120,14 +121,36 @@ func (a *Answer) Event(name, data []byte) Chunk {
 		return Chunk{Kind: trace.ChunkPing, Bytes: size(len(data)), Late: late}
 	}
 	c := Chunk{Kind: trace.ChunkOther, Bytes: size(len(data)), Late: late}
-	if err := a.parse(data, false); err != nil {
+	if err := a.parse(name, data, false); err != nil {
 		return c
 	}
 	if string(name) == "error" {
 		a.f.failure.seen = true
 	}
+	return a.event(c)
+}
+
+// Exception reads one message that says, by its own framing, that the service
+// failed; name is the type of the failure.
+func (a *Answer) Exception(name, data []byte) Chunk {
+	c := Chunk{Kind: trace.ChunkError, Bytes: size(len(data)), Failed: true, Late: a.done}
+	_ = a.parse(nil, data, false) // what it says beside its type is welcome, and no more
+	a.f.failure.seen = true
+	if len(name) > 0 && len(name) <= maxWord {
+		a.f.failure.kind = append(a.f.failure.kind[:0], name...)
+	}
+	a.take(false)
+	return c
+}
+
+// event takes the frame over that was read from one event.
+func (a *Answer) event(c Chunk) Chunk {
+	late := c.Late
+	if a.family.cumulative {
+		a.trim()
+	}
 	kind, n := a.f.kind()
-	c.Kind, c.Failed = kind, a.f.failure.seen
+	c.Kind, c.Failed, c.Done = kind, a.f.failure.seen, a.f.done
 	if late && kind.Generated() {
 		c.Kind, n = trace.ChunkOther, 0
 	}
@@ -143,18 +166,52 @@ func (a *Answer) Event(name, data []byte) Chunk {
 		}
 	}
 	a.take(!late)
+	a.done = a.done || c.Done
 	return c
+}
+
+// trim leaves of texts that repeat what was said before only what is new.
+func (a *Answer) trim() {
+	for i := range a.f.pieces {
+		p := &a.f.pieces[i]
+		before := a.said(place{choice: p.choice, kind: p.kind})
+		if bytes.HasPrefix(a.f.bytes(p.text), before) {
+			p.text.from += len(before)
+		}
+	}
+}
+
+func (a *Answer) said(at place) []byte {
+	for i := range a.texts {
+		if placeOf(&a.texts[i]) == at {
+			return a.texts[i].Text
+		}
+	}
+	return nil
+}
+
+// Head reads what the answer's header says of tokens and times; field returns
+// the value of a field by its lower-case name, "" where it has none. Counts
+// of the body are believed before those.
+func (a *Answer) Head(field func(name string) string) {
+	if a.family.header != nil {
+		a.family.header(field, &a.header, &a.times)
+	}
 }
 
 // Body reads a whole body: an answer or an error, of any status. On an error,
 // a [*SyntaxError], nothing of it is taken.
 func (a *Answer) Body(data []byte) error {
-	if err := a.parse(data, true); err != nil {
+	if err := a.parse(nil, data, true); err != nil {
 		return fmt.Errorf("read %s answer: %w", a.family.kind, err)
 	}
 	a.take(true)
 	return nil
 }
+
+// Marked reports whether streams of this family say that they are complete.
+// Where they do not, the end of the message is all there is.
+func (a *Answer) Marked() bool { return !a.family.unmarked }
 
 // Ended reports whether the answer said that it is complete: by its end mark,
 // or by a finish reason for every choice that was heard of.
@@ -175,7 +232,15 @@ func (a *Answer) ErrorSeen() bool { return a.failed }
 // no times of ours and no outcome. The bytes of text left out (an answer of
 // more than 16 MiB) are added to x.RespBodyCut. The texts are handed over.
 func (a *Answer) Fill(rec *trace.Record, x *trace.Exchange) {
-	a.usage.fill(&rec.Usage)
+	switch {
+	case a.usage.seen:
+		a.usage.fill(&rec.Usage)
+	case a.header.seen:
+		a.header.fill(&rec.Usage)
+		rec.TokenSource = trace.TokensServerHeader
+	default:
+		rec.TokenSource = trace.TokensNone
+	}
 	a.times.fill(&rec.ServerTimes)
 	rec.FirstChunkTokens = a.firstTokens
 	if a.model != "" {
@@ -193,8 +258,8 @@ func (a *Answer) Fill(rec *trace.Record, x *trace.Exchange) {
 	x.RespBodyCut += a.textCut
 }
 
-func (a *Answer) parse(data []byte, whole bool) error {
-	a.f.reset(whole)
+func (a *Answer) parse(name, data []byte, whole bool) error {
+	a.f.reset(name, whole)
 	a.r.reset(data)
 	a.family.answer(&a.f, &a.r)
 	return a.r.end()
@@ -206,6 +271,8 @@ func (a *Answer) parse(data []byte, whole bool) error {
 func (a *Answer) grown(generated bool) int64 {
 	now, before := a.f.usage.output, a.usage.output
 	switch {
+	case a.f.tokens > 0:
+		return int64(a.f.tokens)
 	case now == 0, before == 0 && a.generated, before == 0 && !generated:
 		return 0
 	case before == 0:
@@ -230,9 +297,7 @@ func (a *Answer) tokens(n int64) *int32 {
 func (a *Answer) take(output bool) {
 	f := &a.f
 	a.usage.merge(&f.usage)
-	if f.times.seen {
-		a.times = f.times
-	}
+	a.times.merge(&f.times)
 	if len(f.model) > 0 && string(f.model) != a.model {
 		a.model = string(f.model)
 	}

@@ -6,7 +6,8 @@ import "github.com/lambdac/lambdac/trace"
 // the answer before the event was read to its end, so a cut or broken event
 // leaves no trace. It is reused from event to event.
 type frame struct {
-	whole bool // a body, not an event of a stream
+	whole bool   // a body, not an event of a stream
+	event []byte // the event's name; valid while it is read
 
 	pieces  []piece
 	buf     []byte // the bytes of pieces, names and ids
@@ -17,6 +18,8 @@ type frame struct {
 	filter   bool // verdicts of a content filter
 	data     bool // embeddings
 	finishes []finish
+	done     bool  // the event is the end mark
+	tokens   int32 // generated with the event, where the protocol says so; 0 = not said
 
 	usage usage
 	times serverTimes
@@ -50,9 +53,9 @@ type finish struct {
 	reason span
 }
 
-func (f *frame) reset(whole bool) {
+func (f *frame) reset(event []byte, whole bool) {
 	*f = frame{
-		whole: whole, pieces: f.pieces[:0], buf: f.buf[:0], finishes: f.finishes[:0],
+		whole: whole, event: event, pieces: f.pieces[:0], buf: f.buf[:0], finishes: f.finishes[:0],
 		model: f.model[:0], tier: f.tier[:0], failure: f.failure.emptied(),
 	}
 }
@@ -120,6 +123,8 @@ func (f *frame) kind() (k trace.ChunkKind, n int) {
 		return k, n
 	case f.failure.seen:
 		return trace.ChunkError, 0
+	case f.done:
+		return trace.ChunkDone, 0
 	case f.role:
 		return trace.ChunkRole, 0
 	case f.usage.seen:

@@ -28,6 +28,15 @@ type family struct {
 	// answer reads the members of one event's object, or of a whole answer's,
 	// into f.
 	answer func(f *frame, r *reader)
+	// fromPath takes what the path says of a request; nil = nothing.
+	fromPath func(path string, dst *trace.Request, said *trace.Said)
+	// header takes what an answer's header says of tokens and times; nil =
+	// nothing.
+	header func(field func(name string) string, u *usage, t *serverTimes)
+	// cumulative: every event repeats the text so far.
+	cumulative bool
+	// unmarked: a stream has neither an end mark nor finish reasons.
+	unmarked bool
 	// build returns the path and appends the body of a request.
 	build func(dst []byte, s *Spec) (path string, body []byte, err error)
 }
@@ -80,6 +89,9 @@ func ParseRequest(kind trace.APIKind, path string, body []byte, rec *trace.Recor
 	}
 	said.Operation = f.operation
 	sayDeployment(path, said)
+	if f.fromPath != nil {
+		f.fromPath(path, &rec.Request, said)
+	}
 	if err != nil {
 		return fmt.Errorf("read %s request: %w", kind, err)
 	}
@@ -119,6 +131,8 @@ const (
 	FramingLines
 	// FramingOpaque: bytes that are not read.
 	FramingOpaque
+	// FramingEventStream: binary messages of application/vnd.amazon.eventstream.
+	FramingEventStream
 )
 
 // AnswerFraming tells how to read an answer by its Content-Type. Where that is
@@ -129,8 +143,11 @@ func AnswerFraming(kind trace.APIKind, contentType string) Framing {
 	case media == "text/event-stream":
 		return FramingSSE
 	case media == "application/x-ndjson", media == "application/ndjson",
-		media == "application/jsonl", media == "application/x-jsonlines":
+		media == "application/jsonl", media == "application/x-jsonlines",
+		media == "application/stream+json": // Cohere v1
 		return FramingLines
+	case media == "application/vnd.amazon.eventstream":
+		return FramingEventStream
 	case media == "application/json", strings.HasSuffix(media, "+json"):
 		return FramingJSON
 	case media == "" && find(kind) != nil:

@@ -11,6 +11,8 @@ import (
 type usage struct {
 	seen                                      bool
 	input, output, cached, written, reasoning count
+	// apart: input leaves out what was read from the cache and written to it.
+	apart bool
 }
 
 // count is a number of tokens, kept one higher so that the zero value is "not
@@ -27,6 +29,7 @@ func (c count) get() *int64 {
 // merge takes every count that later says over.
 func (u *usage) merge(later *usage) {
 	u.seen = u.seen || later.seen
+	u.apart = u.apart || later.apart
 	for _, p := range [...]struct{ to, from *count }{
 		{&u.input, &later.input},
 		{&u.output, &later.output},
@@ -46,16 +49,21 @@ func (r *reader) count(c *count) {
 	}
 }
 
-// fill writes the counts. OpenAI's input includes cached tokens and its output
-// includes reasoning, as ours do: normalized and raw are the same.
+// fill writes the counts: ours include cached tokens in the input and
+// reasoning in the output, as OpenAI's do.
 func (u *usage) fill(dst *trace.Usage) {
-	if !u.seen {
-		dst.TokenSource = trace.TokensNone
-		return
-	}
 	dst.TokenSource = trace.TokensUsage
-	dst.InputTokens, dst.OutputTokens = u.input.get(), u.output.get()
-	dst.RawInputTokens, dst.RawOutputTokens = dst.InputTokens, dst.OutputTokens
+	dst.RawInputTokens, dst.RawOutputTokens = u.input.get(), u.output.get()
+	dst.InputTokens, dst.OutputTokens = dst.RawInputTokens, dst.RawOutputTokens
+	if u.apart && u.input != 0 {
+		total := u.input
+		for _, c := range [...]count{u.cached, u.written} {
+			if c != 0 {
+				total += c - 1
+			}
+		}
+		dst.InputTokens = total.get()
+	}
 	dst.CacheReadTokens = u.cached.get()
 	dst.CacheWriteTokens = u.written.get()
 	dst.ReasoningTokens = u.reasoning.get()
@@ -101,39 +109,67 @@ func openAIDetails(u *usage, r *reader) {
 	}
 }
 
-// serverTimes are durations that the server reports in its answer, ms.
-type serverTimes struct {
-	seen            bool
-	prompt, predict float64
+// serverTimes are durations that the server reports, µs.
+type serverTimes struct{ queue, ttft, total count }
+
+// merge takes every time that later says over.
+func (t *serverTimes) merge(later *serverTimes) {
+	for _, p := range [...]struct{ to, from *count }{
+		{&t.queue, &later.queue}, {&t.ttft, &later.ttft}, {&t.total, &later.total},
+	} {
+		if *p.from != 0 {
+			*p.to = *p.from
+		}
+	}
 }
 
-// openAITimings reads llama.cpp's timings.
+// maxServerUs bounds a time that a server may report: 1,000 days.
+const maxServerUs = 1000 * 24 * 3600 * 1e6
+
+// micros returns a duration of n units of that many µs, rounded; "not said" for
+// one out of range.
+func micros(n, unit float64) count {
+	us := math.Round(n * unit)
+	if !(us >= 0 && us < maxServerUs) {
+		return 0
+	}
+	return count(us) + 1
+}
+
+// duration takes the next value as a duration in units of that many µs.
+func (r *reader) duration(c *count, unit float64) {
+	if n, ok := r.number(); ok {
+		*c = micros(n, unit)
+	}
+}
+
+// openAITimings reads llama.cpp's timings: the prompt's evaluation ends with
+// the first token.
 func openAITimings(t *serverTimes, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	var prompt, predict bool
+	prompt, predict := -1.0, -1.0
 	for key := r.key(); key != nil; key = r.key() {
+		var ok bool
 		switch string(key) {
 		case "prompt_ms":
-			t.prompt, prompt = r.number()
+			if prompt, ok = r.number(); !ok {
+				prompt = -1
+			}
 		case "predicted_ms":
-			t.predict, predict = r.number()
+			if predict, ok = r.number(); !ok {
+				predict = -1
+			}
 		default:
 			r.skip()
 		}
 	}
-	t.seen = prompt && predict && t.prompt >= 0 && t.predict >= 0 && t.prompt+t.predict < maxServerMs
+	if prompt >= 0 && predict >= 0 {
+		t.ttft, t.total = micros(prompt, 1000), micros(prompt+predict, 1000)
+	}
 }
 
-// maxServerMs bounds a time that a server may report: 1,000 days.
-const maxServerMs = 1000 * 24 * 3600 * 1000
-
-// fill writes the times: the prompt's evaluation ends with the first token.
 func (t *serverTimes) fill(dst *trace.ServerTimes) {
-	if !t.seen {
-		return
-	}
-	dst.ServerTTFTUs = new(int64(math.Round(t.prompt * 1000)))
-	dst.ServerTotalUs = new(int64(math.Round((t.prompt + t.predict) * 1000)))
+	dst.ServerQueueUs, dst.ServerTTFTUs, dst.ServerTotalUs = t.queue.get(), t.ttft.get(), t.total.get()
 }
