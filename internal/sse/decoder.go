@@ -1,5 +1,6 @@
-// Package sse reads and writes event streams (text/event-stream) and lines of
-// JSON, with the position in the stream of every event.
+// Package sse reads event streams, of text (text/event-stream) and of binary
+// messages (application/vnd.amazon.eventstream), and lines of JSON, with the
+// position in the stream of every event. It writes the former.
 //
 // The readers are fed bytes as they arrive, in pieces of any size: every split
 // of a stream gives the same events with the same positions, so a caller can
@@ -24,8 +25,14 @@ type Event struct {
 	// Comment marks a comment line. It is emitted where it stands, which may
 	// be before the event whose lines surround it.
 	Comment bool
-	// Partial: the stream ended before the event's blank line.
+	// Partial: the stream ended before the event's blank line, or inside a
+	// binary message.
 	Partial bool
+	// Exception: a binary message says that the service failed; Name is the
+	// type of the failure.
+	Exception bool
+	// Damaged: what stood here is no valid binary message; there is no Data.
+	Damaged bool
 	// Cut is the number of bytes left out of Name and Data by MaxEvent.
 	Cut int64
 	// End is the stream offset just past the byte that completed the event: the
