@@ -98,7 +98,12 @@ func (c *conn) data(d Dir, b []byte, t int64) {
 	if d == ToClient {
 		c.sent += int64(len(b))
 	}
-	t = c.advance(d, t)
+	c.plain(d, b, c.advance(d, t))
+}
+
+// plain takes bytes of the protocol itself: those of the connection, or what
+// was in its TLS records.
+func (c *conn) plain(d Dir, b []byte, t int64) {
 	if !c.started[d] {
 		c.started[d] = true
 		c.sniff(d, b)
@@ -142,6 +147,11 @@ func (c *conn) gap(d Dir, n int64, reason string, t int64) {
 	if d == ToClient {
 		c.sent += n
 	}
+	c.plainGap(d, n, reason, c.advance(d, t))
+}
+
+// plainGap says that n bytes of the protocol itself are lost.
+func (c *conn) plainGap(d Dir, n int64, reason string, t int64) {
 	h := hole{gaps: 1, capped: reason == lostCap}
 	switch {
 	case d == ToServer && c.asking != nil:
@@ -152,7 +162,7 @@ func (c *conn) gap(d Dir, n int64, reason string, t int64) {
 		c.between.gaps++
 		c.between.capped = c.between.capped || h.capped
 	}
-	c.parser(d).gap(n, c.advance(d, t))
+	c.parser(d).gap(n, t)
 }
 
 // waiting is the oldest exchange without an answer; nil if there is none.
@@ -167,6 +177,11 @@ func (c *conn) waiting() *exchange {
 
 func (c *conn) fin(d Dir, t int64) {
 	c.ended(d, false, t)
+	c.plainFIN(d)
+}
+
+// plainFIN says that no byte of the protocol itself follows.
+func (c *conn) plainFIN(d Dir) {
 	c.parser(d).streamEnd(c.clock[d])
 	if d == ToClient {
 		c.finishAll()
