@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,10 +147,23 @@ func TestCaptures(t *testing.T) {
 			if _, err := os.Stat(path); err != nil {
 				path += "ng"
 			}
-			got, _ := record(t, Config{KeepText: true}, path)
+			got, _ := record(t, Config{KeepText: true, KeyLog: keyLogOf(t, path)}, path)
 			compareCapture(t, got.list, readTruth(t, file))
 		})
 	}
+}
+
+// keyLogOf reads the key log beside a capture; nil if it has none.
+func keyLogOf(tb testing.TB, capture string) *KeyLog {
+	tb.Helper()
+	k, err := OpenKeyLog(strings.TrimSuffix(capture, filepath.Ext(capture)) + ".keylog")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		tb.Fatal(err)
+	}
+	return k
 }
 
 // compareCapture pairs by the client's port and the order on it.

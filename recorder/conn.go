@@ -24,6 +24,11 @@ type conn struct {
 	// tail is the answer under way when the connection was joined.
 	tail *tail
 
+	// tls is the connection's encryption, nil without. deaf: from some record
+	// on a direction cannot be read, so what it held is not known.
+	tls  *tlsConn
+	deaf [2]bool
+
 	blind     string  // why nothing is read; "" = HTTP
 	exchanges int     // begun
 	messages  [2]int  // start lines seen
@@ -98,7 +103,15 @@ func (c *conn) data(d Dir, b []byte, t int64) {
 	if d == ToClient {
 		c.sent += int64(len(b))
 	}
-	c.plain(d, b, c.advance(d, t))
+	t = c.advance(d, t)
+	if c.tls == nil && c.started == [2]bool{} && startsTLS(b) {
+		c.tls = newTLSConn(c)
+	}
+	if c.tls != nil {
+		c.tls.feed(d, b)
+		return
+	}
+	c.plain(d, b, t)
 }
 
 // plain takes bytes of the protocol itself: those of the connection, or what
@@ -121,15 +134,12 @@ func (c *conn) plain(d Dir, b []byte, t int64) {
 const preface = "PRI * HTTP/2.0\r\n"
 
 // sniff looks at the first bytes of a direction for what is certainly not
-// HTTP/1: a TLS record (RFC 8446, section 5.1), the preface of HTTP/2 (RFC
-// 9113, section 3.4).
+// HTTP/1: the preface of HTTP/2 (RFC 9113, section 3.4).
 func (c *conn) sniff(d Dir, b []byte) {
 	if c.messages != [2]int{} {
 		return
 	}
 	switch {
-	case len(b) >= 3 && b[0] >= 0x14 && b[0] <= 0x17 && b[1] == 3 && b[2] <= 4:
-		c.turnBlind("tls")
 	case d == ToServer && len(b) >= 3 && bytes.HasPrefix([]byte(preface), b[:min(len(b), len(preface))]):
 		c.turnBlind("http2")
 	}
@@ -147,7 +157,12 @@ func (c *conn) gap(d Dir, n int64, reason string, t int64) {
 	if d == ToClient {
 		c.sent += n
 	}
-	c.plainGap(d, n, reason, c.advance(d, t))
+	t = c.advance(d, t)
+	if c.tls != nil {
+		c.tls.gap(d, n, reason)
+		return
+	}
+	c.plainGap(d, n, reason, t)
 }
 
 // plainGap says that n bytes of the protocol itself are lost.
@@ -177,6 +192,10 @@ func (c *conn) waiting() *exchange {
 
 func (c *conn) fin(d Dir, t int64) {
 	c.ended(d, false, t)
+	if c.tls != nil {
+		c.tls.fin(d)
+		return
+	}
 	c.plainFIN(d)
 }
 
@@ -191,6 +210,7 @@ func (c *conn) plainFIN(d Dir) {
 func (c *conn) rst(d Dir, t int64) {
 	c.ended(d, true, t)
 	c.reset = c.reset || d == ToServer
+	c.endTLS()
 	c.finishAll()
 }
 
@@ -210,7 +230,38 @@ func (c *conn) reads() bool {
 	return !c.reset && c.streams != nil && c.streams.dirs[ToClient].acked > c.sentAtFIN
 }
 
+// connectNs is the time to connect, TLS included; nil where it was not seen.
+func (c *conn) connectNs() *int64 {
+	ns := c.info.ConnectNs
+	if c.tls == nil || ns == nil {
+		return ns
+	}
+	if c.tls.doneAt == 0 {
+		return nil
+	}
+	return new(c.tls.doneAt - c.info.Start)
+}
+
+// endTLS reads what still waits for a secret.
+func (c *conn) endTLS() {
+	if c.tls != nil {
+		c.tls.end()
+	}
+}
+
+// deafen: from here on a direction is encrypted without hope. What is under
+// way in it will not be seen to its end, which says nothing of the service.
+func (c *conn) deafen(d Dir) {
+	c.deaf[d] = true
+	if d == ToServer {
+		c.lostReq = true
+		return
+	}
+	c.lostResp = true
+}
+
 func (c *conn) closed() {
+	c.endTLS()
 	c.req.drain()
 	c.resp.drain()
 	c.finishAll()

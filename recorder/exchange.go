@@ -136,6 +136,9 @@ func (e *exchange) finish(end ending) {
 		return
 	}
 	e.done = true
+	if e.fault == "" && e.c.deaf != [2]bool{} {
+		e.fault = faultTLS
+	}
 	if e.answer != nil {
 		e.answer.close()
 	}
@@ -210,8 +213,8 @@ func (e *exchange) fillTimes() {
 		e.answer.fill(r)
 		e.rec.acct.late += e.answer.late
 	}
-	if us := e.c.info.ConnectNs; us != nil && e.first {
-		r.TConnUs = new(*us / 1000)
+	if ns := e.c.connectNs(); ns != nil && e.first {
+		r.TConnUs = new(*ns / 1000)
 	}
 	switch {
 	case !e.first:

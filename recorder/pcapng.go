@@ -11,15 +11,19 @@ import (
 
 // Block types of pcapng:
 // https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html
-// All others (names, statistics without drops, secrets, custom, …) are passed
-// over by their length.
+// All others (names, statistics without drops, custom, …) are passed over by
+// their length.
 const (
 	blockInterface = 1
 	blockPacket    = 2 // obsolete, still written by old tools
 	blockSimple    = 3
 	blockStats     = 5
 	blockEnhanced  = 6
+	blockSecrets   = 10
 )
+
+// secretsTLS is the type of secrets that are a key log: "TLSK".
+const secretsTLS = 0x544c534b
 
 // maxInterfaces bounds the table of interfaces of one section.
 const maxInterfaces = 1 << 16
@@ -50,6 +54,8 @@ type ngReader struct {
 	pastDrops int64
 	// lastTime is the last packet's: simple blocks have no time of their own.
 	lastTime int64
+	// keys takes the secrets of TLS connections.
+	keys *KeyLog
 	// last is the length of the block handed out, to be taken off.
 	last int
 }
@@ -62,7 +68,7 @@ func (r *ngReader) next() (packet, error) {
 		if err != nil {
 			return packet{}, err
 		}
-		if !handled(kind) {
+		if !handled(kind, size) {
 			if err := r.pass(size); err != nil {
 				return packet{}, err
 			}
@@ -123,9 +129,12 @@ func (r *ngReader) startSection(head []byte) error {
 	return nil
 }
 
-// handled reports whether a block's body is read.
-func handled(kind uint32) bool {
+// handled reports whether a block's body is read. Secrets of more than a packet
+// may have are passed over.
+func handled(kind uint32, size int) bool {
 	switch kind {
+	case blockSecrets:
+		return size <= maxPacket
 	case blockInterface, blockPacket, blockSimple, blockStats, blockEnhanced:
 		return true
 	}
@@ -164,6 +173,9 @@ func (r *ngReader) block(kind uint32, b []byte) (p packet, isPacket bool, proble
 		return p, false, r.addInterface(b)
 	case blockStats:
 		r.readStats(b)
+		return p, false, ""
+	case blockSecrets:
+		r.readSecrets(b)
 		return p, false, ""
 	case blockSimple:
 		p, problem = r.simple(b)
@@ -211,6 +223,19 @@ func (r *ngReader) readStats(b []byte) {
 	if drops <= math.MaxInt32 { // more is "unknown", written as all ones
 		r.interfaces[r.order.Uint32(b)].drops = int64(drops)
 	}
+}
+
+// readSecrets takes a key log that is in the file. What is of another kind, or
+// not whole, is passed over.
+func (r *ngReader) readSecrets(b []byte) {
+	if r.keys == nil || len(b) < 8 || r.order.Uint32(b) != secretsTLS {
+		return
+	}
+	if n := r.order.Uint32(b[4:]); uint64(n) <= uint64(len(b)-8) {
+		r.keys.embed(b[8 : 8+n])
+		return
+	}
+	r.keys.bad++
 }
 
 // drops is the number of packets that the capture program says it lost.

@@ -37,6 +37,9 @@ type Config struct {
 	// KeepText hands the answers' texts to the sink, which features are taken
 	// from; without it only numbers leave the recorder, and requests.
 	KeepText bool
+	// KeyLog holds the secrets of TLS connections; nil = those that the source
+	// brings with it, if any.
+	KeyLog *KeyLog
 }
 
 func (c *Config) bodyCap() int64 {
@@ -81,6 +84,7 @@ func Run(ctx context.Context, src Source, sink Sink, cfg Config) (Report, error)
 	stop := context.AfterFunc(ctx, func() { _ = src.Close() })
 	defer stop()
 	r := newRecording(src.Name(), sink, cfg)
+	r.tls = newTLSShared(cfg.KeyLog, src)
 	ra := newReassembler(r)
 	err := r.read(ctx, src, ra)
 	if r.err == nil {
@@ -122,6 +126,7 @@ type recording struct {
 	cfg   Config
 	sink  Sink
 	acct  account
+	tls   tlsShared
 	conns map[uint64]*conn
 	// last spares the look-up for packets in a row of one connection.
 	last    *conn
@@ -131,7 +136,10 @@ type recording struct {
 }
 
 func newRecording(source string, sink Sink, cfg Config) *recording {
-	return &recording{cfg: cfg, sink: sink, acct: newAccount(sink, source), conns: make(map[uint64]*conn)}
+	return &recording{
+		cfg: cfg, sink: sink, acct: newAccount(sink, source), conns: make(map[uint64]*conn),
+		tls: newTLSShared(cfg.KeyLog, nil),
+	}
 }
 
 func (r *recording) fail(err error) {
@@ -146,7 +154,7 @@ func (r *recording) report(src Source, order *reassemblyStats) Report {
 		FirstUnixNs: r.acct.first, LastUnixNs: r.acct.last,
 		Faults: r.acct.faults, Late: r.acct.late,
 	}
-	rep.Warnings = slices.Concat(rep.Source.Warnings, r.acct.warnings(), order.warnings())
+	rep.Warnings = slices.Concat(rep.Source.Warnings, r.acct.warnings(), r.tls.warnings(), order.warnings())
 	return rep
 }
 
@@ -216,6 +224,7 @@ func (r *recording) newExchange(c *conn, t int64) *exchange {
 	if rec.Vantage = r.cfg.Vantage; rec.Vantage == "" {
 		rec.Vantage = trace.VantageServer
 	}
+	rec.TLS = c.tls != nil
 	rec.ServerPort = int32(c.info.Server.Port())
 	rec.ClientPort = new(int32(c.info.Client.Port()))
 	x := &trace.Exchange{

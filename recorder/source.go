@@ -17,6 +17,8 @@ type fileSource struct {
 	intake
 	files fileHeap
 	links map[uint32]bool
+	// keys are the secrets that the files themselves hold.
+	keys *KeyLog
 	// current is the file whose packet is in use.
 	current *captureFile
 	// failed is the first damage found; it is reported when the rest is read.
@@ -90,7 +92,7 @@ func OpenReader(r io.Reader, name string, ports ...int) (Source, error) {
 }
 
 func newFileSource(ports []int) *fileSource {
-	return &fileSource{intake: intake{tracker: newTracker(ports)}, links: make(map[uint32]bool)}
+	return &fileSource{intake: intake{tracker: newTracker(ports)}, links: make(map[uint32]bool), keys: newKeyLog("")}
 }
 
 func (s *fileSource) addFile(r io.Reader, name string) error {
@@ -98,6 +100,9 @@ func (s *fileSource) addFile(r io.Reader, name string) error {
 	var err error
 	if f.reader, err = newPacketReader(f.in, name); err != nil {
 		return err
+	}
+	if ng, ok := f.reader.(*ngReader); ok {
+		ng.keys = s.keys
 	}
 	if s.advance(f) {
 		heap.Push(&s.files, f)
@@ -177,6 +182,8 @@ func (s *fileSource) nextPacket() (packet, bool) {
 	s.current = s.files[0]
 	return s.current.head, true
 }
+
+func (s *fileSource) embeddedKeys() *KeyLog { return s.keys }
 
 // Stats implements [Source].
 func (s *fileSource) Stats() SourceStats { return s.counts() }

@@ -50,6 +50,7 @@ var only = map[string][]string{
 	"github.com/go-json-experiment/json": {"internal/llmwire"},
 	"github.com/klauspost/compress":      {"recorder", "internal/leaktest"},
 	"github.com/andybalholm/brotli":      {"recorder"},
+	"golang.org/x/crypto":                {"recorder"},
 	"github.com/spf13/cobra":             {"cmd/lambdac"},
 	"github.com/rogpeppe/go-internal":    {},
 	"github.com/google/go-cmp":           {},
