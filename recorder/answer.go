@@ -10,12 +10,11 @@ import (
 
 // answer follows a streamed answer event by event.
 type answer struct {
-	wire  *llmwire.Answer
-	lines bool // NDJSON instead of SSE
-	sse   sse.Decoder
-	ndj   sse.Lines
-	emit  func(sse.Event)
-	limit int
+	wire    *llmwire.Answer
+	framing llmwire.Framing
+	reader  llmwire.EventReader
+	emit    func(sse.Event)
+	limit   int
 
 	start int64 // of the exchange, Unix ns
 	now   int64 // of the packet being read
@@ -33,51 +32,37 @@ type answer struct {
 	// behind a hole is believed only if it is whole.
 	holed bool
 	lost  int64 // events that could not be read
-	late  int64 // events after the end mark
+	// damaged are those of them whose checksum shows that bytes are wrong.
+	damaged int64
+	late    int64 // events after the end mark
 	// endedAt is when the stream said that it is complete, Unix ns.
 	endedAt int64
 }
 
 func newAnswer(kind trace.APIKind, f llmwire.Framing, start int64, limit int) *answer {
 	a := &answer{
-		wire: llmwire.NewAnswer(kind), lines: f == llmwire.FramingLines, start: start, limit: limit,
+		wire: llmwire.NewAnswer(kind), framing: f, reader: f.Reader(limit, false), start: start, limit: limit,
 		firstEvent: -1, firstToken: -1, firstVisible: -1, lastToken: -1, maxGap: -1,
 	}
 	a.emit = a.event
-	a.reset()
 	return a
-}
-
-func (a *answer) reset() {
-	a.sse = sse.Decoder{MaxEvent: a.limit}
-	a.ndj = sse.Lines{MaxEvent: a.limit}
 }
 
 // feed takes decoded bytes that came at t with the packet of that number.
 func (a *answer) feed(p []byte, t int64, delivery uint64) {
 	a.now, a.delivery = t, delivery
-	if a.lines {
-		a.ndj.Feed(p, a.emit)
-		return
-	}
-	a.sse.Feed(p, a.emit)
+	a.reader.Feed(p, a.emit)
 }
 
 // hole: bytes are lost here, and with them the event under way.
 func (a *answer) hole() {
 	a.lost++
-	a.reset()
+	a.reader = a.framing.Reader(a.limit, true)
 	a.holed = true
 }
 
 // close reads an event that the stream's end left open.
-func (a *answer) close() {
-	if a.lines {
-		a.ndj.Close(a.emit)
-		return
-	}
-	a.sse.Close(a.emit)
-}
+func (a *answer) close() { a.reader.Close(a.emit) }
 
 func (a *answer) event(ev sse.Event) {
 	at := max(0, (a.now-a.start)/1000)
@@ -90,6 +75,12 @@ func (a *answer) event(ev sse.Event) {
 		a.log.add(at, trace.ChunkComment, clampSize(len(ev.Data)), nil, flags)
 		return
 	}
+	if ev.Damaged {
+		a.lost++
+		a.damaged++
+		a.holed = true
+		return
+	}
 	if ev.Cut > 0 || (ev.Partial || a.holed) && !whole(ev.Data) {
 		a.lost++
 		a.holed = a.holed && !ev.Partial
@@ -100,12 +91,19 @@ func (a *answer) event(ev sse.Event) {
 		flags |= trace.FlagAfterGap
 	}
 	a.before = a.delivery
-	c := a.wire.Event(ev.Name, ev.Data)
+	c := a.read(&ev)
 	a.count(at, &c)
 	if a.endedAt == 0 && a.wire.Ended() {
 		a.endedAt = a.now
 	}
 	a.log.add(at, c.Kind, c.Bytes, c.Tokens, flags)
+}
+
+func (a *answer) read(ev *sse.Event) llmwire.Chunk {
+	if ev.Exception {
+		return a.wire.Exception(ev.Name, ev.Data)
+	}
+	return a.wire.Event(ev.Name, ev.Data)
 }
 
 // count keeps the moments and numbers of the timing columns. What comes after

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 )
 
@@ -30,6 +31,7 @@ type conn struct {
 	deaf [2]bool
 
 	blind     string  // why nothing is read; "" = HTTP
+	tunnel    string  // what follows an exchange that was the last in HTTP; "" = nothing
 	exchanges int     // begun
 	messages  [2]int  // start lines seen
 	started   [2]bool // a byte was seen
@@ -350,10 +352,7 @@ func (c *conn) broken(d Dir, reason string, e *exchange) {
 
 // opaque counts bytes of another protocol.
 func (c *conn) opaque(b []byte) {
-	reason := c.blind
-	if reason == "" {
-		reason = "opaque"
-	}
+	reason := cmp.Or(c.blind, c.tunnel, "opaque")
 	c.rec.acct.blind(reason, int64(len(b)))
 }
 

@@ -98,7 +98,7 @@ func (e *exchange) answerHead(h *head, t int64) {
 		e.recognize()
 	}
 	framing := llmwire.AnswerFraming(e.kind, fieldValue(h.fields, "content-type"))
-	if framing == llmwire.FramingSSE || framing == llmwire.FramingLines {
+	if framing.Streams() {
 		e.answer = newAnswer(e.kind, framing, e.start, int(e.rec.cfg.bodyCap()))
 		e.wire = e.answer.wire
 	}
@@ -141,6 +141,7 @@ func (e *exchange) finish(end ending) {
 	}
 	if e.answer != nil {
 		e.answer.close()
+		e.gaps += e.answer.damaged
 	}
 	e.closeBody(&e.req)
 	e.closeBody(&e.resp)
@@ -193,6 +194,7 @@ func (e *exchange) readAnswer() {
 		}
 	}
 	if e.wire != nil {
+		e.wire.Head(func(name string) string { return fieldValue(e.x.RespHeader, name) })
 		e.wire.Fill(e.r, e.x)
 	}
 }

@@ -35,6 +35,8 @@ func (e *exchange) outcome(end ending) (trace.Outcome, trace.OutcomeDetail) {
 		return trace.OutcomeClientAbort, trace.DetailRecorded
 	case e.ended():
 		return e.full(), ""
+	case e.respDone && e.stream() && !e.answer.wire.Marked():
+		return e.full(), ""
 	case e.respDone && e.stream():
 		return trace.OutcomeServerAbort, trace.DetailFIN
 	case e.respDone:

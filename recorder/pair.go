@@ -1,6 +1,9 @@
 package recorder
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // asks is a connection as the parser of its requests sees it.
 type asks conn
@@ -125,9 +128,18 @@ func (a *answers) header(h *head, cut bool, t int64) bodyMode {
 	}
 	mode := bodiless(h, e.x.Method)
 	if mode == bodyOpaque {
+		c.tunnel = upgrade(h)
 		c.req.turnOpaque()
 	}
 	return mode
+}
+
+// upgrade names what a connection carries from now on.
+func upgrade(h *head) string {
+	if strings.EqualFold(fieldValue(h.fields, "upgrade"), "websocket") {
+		return "websocket"
+	}
+	return "opaque"
 }
 
 // bodiless applies RFC 9112, section 6.3, items 1 and 2.

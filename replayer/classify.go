@@ -90,7 +90,7 @@ func (x *exchange) judge(err error) {
 	fillSaid(r, &said.Said)
 	r.RespComplete = err == nil && s.cut == 0
 	status := *r.StatusCode
-	streamed := s.framing == llmwire.FramingSSE || s.framing == llmwire.FramingLines
+	streamed := s.reader != nil
 	switch {
 	case status >= 400:
 		r.SetOutcome(trace.OutcomeHTTPError, "")
@@ -105,6 +105,8 @@ func (x *exchange) judge(err error) {
 		r.SetOutcome(cutOutcome(x.ctx))
 	case err != nil:
 		r.SetOutcome(trace.OutcomeServerAbort, abortDetail(err))
+	case streamed && !s.answer.Marked():
+		r.SetOutcome(endedOutcome(s.answer.Generated()), "")
 	case streamed:
 		r.SetOutcome(trace.OutcomeServerAbort, trace.DetailFIN)
 	case parsed != nil:

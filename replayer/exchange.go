@@ -170,6 +170,7 @@ func (x *exchange) read(resp *http.Response) {
 	contentType := resp.Header.Get("Content-Type")
 	r.RespHeaders = respHeaders(resp)
 	x.stream = newStream(x, x.framing(contentType))
+	x.stream.answer.Head(resp.Header.Get)
 	err := x.stream.run(resp.Body, head, endsByClose(resp))
 	x.judge(err)
 }

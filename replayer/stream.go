@@ -22,8 +22,7 @@ type stream struct {
 	x       *exchange
 	answer  *llmwire.Answer
 	framing llmwire.Framing
-	sse     sse.Decoder
-	lines   sse.Lines
+	reader  llmwire.EventReader // nil unless it comes in events
 
 	bytes int64
 	whole []byte // the body, where it is one JSON text
@@ -45,6 +44,9 @@ const roomForChunks = 256
 
 func newStream(x *exchange, framing llmwire.Framing) stream {
 	s := stream{x: x, answer: llmwire.NewAnswer(x.it.src.APIKind), framing: framing}
+	if framing.Streams() {
+		s.reader = framing.Reader(bodyCap, false)
+	}
 	if limit := x.it.prompt.maxTokens; limit != nil && framing != llmwire.FramingJSON {
 		s.chunks = make([]trace.Chunk, 0, min(int(*limit)+4, roomForChunks))
 	}
@@ -89,12 +91,10 @@ func (s *stream) take(p []byte, now time.Duration) {
 	before := s.counted
 	s.bytes += int64(len(p))
 	s.nowUs, s.inRead = now.Microseconds(), 0
-	switch s.framing {
-	case llmwire.FramingSSE:
-		s.sse.Feed(p, s.event)
-	case llmwire.FramingLines:
-		s.lines.Feed(p, s.event)
-	case llmwire.FramingJSON:
+	switch {
+	case s.reader != nil:
+		s.reader.Feed(p, s.event)
+	case s.framing == llmwire.FramingJSON:
 		keep := min(len(p), bodyCap-len(s.whole))
 		s.whole = append(s.whole, p[:keep]...)
 		s.cut += int64(len(p) - keep)
@@ -105,11 +105,8 @@ func (s *stream) take(p []byte, now time.Duration) {
 // close flushes an event that lacks its blank line.
 func (s *stream) close(now time.Duration) {
 	s.nowUs = now.Microseconds()
-	switch s.framing {
-	case llmwire.FramingSSE:
-		s.sse.Close(s.event)
-	case llmwire.FramingLines:
-		s.lines.Close(s.event)
+	if s.reader != nil {
+		s.reader.Close(s.event)
 	}
 }
 
@@ -119,11 +116,11 @@ func (s *stream) event(e sse.Event) {
 		s.piece(trace.Chunk{Kind: trace.ChunkComment, Bytes: int32(len(e.Data))})
 		return
 	}
-	if e.Cut > 0 || e.Partial && !whole(e.Data) {
+	if e.Damaged || e.Cut > 0 || e.Partial && !whole(e.Data) {
 		s.lost++ // what is left of it says nothing
 		return
 	}
-	c := s.answer.Event(e.Name, e.Data)
+	c := s.read(&e)
 	s.piece(trace.Chunk{Kind: c.Kind, Bytes: c.Bytes, Tokens: c.Tokens})
 	r := s.x.rec
 	if s.events++; s.events == 1 {
@@ -141,6 +138,13 @@ func (s *stream) event(e sse.Event) {
 		s.maxGap = max(s.maxGap, s.nowUs-s.lastToken)
 	}
 	s.lastToken = s.nowUs
+}
+
+func (s *stream) read(e *sse.Event) llmwire.Chunk {
+	if e.Exception {
+		return s.answer.Exception(e.Name, e.Data)
+	}
+	return s.answer.Event(e.Name, e.Data)
 }
 
 // whole reports whether an event that the end of the stream cut off is all
@@ -162,9 +166,12 @@ func (s *stream) end(at time.Duration) {
 	r := s.x.rec
 	r.RespWireBytes, r.RespBodyBytes = s.bytes, s.bytes
 	r.LostEvents = s.lost
-	r.LostBytesResp = s.sse.Dropped() + s.lines.Dropped() + s.cut
+	r.LostBytesResp = s.cut
+	if s.reader != nil {
+		r.LostBytesResp += s.reader.Dropped()
+	}
 	r.TEndUs = new(at.Microseconds())
-	if s.framing != llmwire.FramingSSE && s.framing != llmwire.FramingLines {
+	if s.reader == nil {
 		return
 	}
 	r.Chunks = s.chunks

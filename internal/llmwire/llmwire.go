@@ -8,7 +8,6 @@ package llmwire
 
 import (
 	"fmt"
-	"mime"
 	"strings"
 
 	"github.com/lambdac/lambdac/trace"
@@ -117,42 +116,4 @@ func VisitText(kind trace.APIKind, reqBody []byte, visit func(role trace.Role, t
 		return fmt.Errorf("visit %s request: %w", kind, err)
 	}
 	return nil
-}
-
-// Framing is how an answer's body is cut into events.
-type Framing uint8
-
-const (
-	// FramingJSON: one JSON text.
-	FramingJSON Framing = iota
-	// FramingSSE: an event stream.
-	FramingSSE
-	// FramingLines: one JSON text a line.
-	FramingLines
-	// FramingOpaque: bytes that are not read.
-	FramingOpaque
-	// FramingEventStream: binary messages of application/vnd.amazon.eventstream.
-	FramingEventStream
-)
-
-// AnswerFraming tells how to read an answer by its Content-Type. Where that is
-// missing, an answer of a known family is JSON.
-func AnswerFraming(kind trace.APIKind, contentType string) Framing {
-	media, _, _ := mime.ParseMediaType(contentType)
-	switch {
-	case media == "text/event-stream":
-		return FramingSSE
-	case media == "application/x-ndjson", media == "application/ndjson",
-		media == "application/jsonl", media == "application/x-jsonlines",
-		media == "application/stream+json": // Cohere v1
-		return FramingLines
-	case media == "application/vnd.amazon.eventstream":
-		return FramingEventStream
-	case media == "application/json", strings.HasSuffix(media, "+json"):
-		return FramingJSON
-	case media == "" && find(kind) != nil:
-		return FramingJSON
-	default:
-		return FramingOpaque
-	}
 }

@@ -58,13 +58,17 @@ func damage(b []byte, i int) []byte {
 func readMessages(d *EventStream, stream []byte, n int) (events []string) {
 	emit := func(ev Event) {
 		s := fmt.Sprintf("%d %s %s", ev.End, ev.Name, ev.Data)
-		for _, mark := range []struct {
-			set  bool
-			name string
-		}{{ev.Exception, "!"}, {ev.Damaged, "damaged"}, {ev.Partial, "partial"}, {ev.Cut > 0, fmt.Sprint("cut ", ev.Cut)}} {
-			if mark.set {
-				s += " " + mark.name
-			}
+		switch {
+		case ev.Exception:
+			s += " !"
+		case ev.Damaged:
+			s += " damaged"
+		case ev.Partial && ev.Cut > 0:
+			s += fmt.Sprint(" partial cut ", ev.Cut)
+		case ev.Partial:
+			s += " partial"
+		case ev.Cut > 0:
+			s += fmt.Sprint(" cut ", ev.Cut)
 		}
 		events = append(events, s)
 	}

@@ -1,0 +1,80 @@
+package llmwire
+
+import (
+	"mime"
+	"strings"
+
+	"github.com/lambdac/lambdac/internal/sse"
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Framing is how an answer's body is cut into events.
+type Framing uint8
+
+const (
+	// FramingJSON: one JSON text.
+	FramingJSON Framing = iota
+	// FramingSSE: an event stream.
+	FramingSSE
+	// FramingLines: one JSON text a line.
+	FramingLines
+	// FramingOpaque: bytes that are not read.
+	FramingOpaque
+	// FramingEventStream: binary messages of application/vnd.amazon.eventstream.
+	FramingEventStream
+)
+
+// AnswerFraming tells how to read an answer by its Content-Type. Where that is
+// missing, an answer of a known family is JSON.
+func AnswerFraming(kind trace.APIKind, contentType string) Framing {
+	media, _, _ := mime.ParseMediaType(contentType)
+	switch {
+	case media == "text/event-stream":
+		return FramingSSE
+	case media == "application/x-ndjson", media == "application/ndjson",
+		media == "application/jsonl", media == "application/x-jsonlines",
+		media == "application/stream+json": // Cohere v1
+		return FramingLines
+	case media == "application/vnd.amazon.eventstream":
+		return FramingEventStream
+	case media == "application/json", strings.HasSuffix(media, "+json"):
+		return FramingJSON
+	case media == "" && find(kind) != nil:
+		return FramingJSON
+	default:
+		return FramingOpaque
+	}
+}
+
+// Streams reports whether an answer comes in events.
+func (f Framing) Streams() bool { return f != FramingJSON && f != FramingOpaque }
+
+// EventReader cuts a stream into events, whatever the pieces in which it is
+// fed. It is not safe for concurrent use.
+type EventReader interface {
+	// Feed reads the next bytes and calls emit for every event that they
+	// complete.
+	Feed(p []byte, emit func(sse.Event))
+	// Close hands out the event that the stream's end completes or cuts.
+	Close(emit func(sse.Event))
+	// Dropped is the number of bytes left out because an event was too long.
+	Dropped() int64
+}
+
+// Reader returns a reader of events of at most limit bytes. middle: it is to
+// begin in the middle of a stream, where bytes before it are missing. The
+// framing must be one that Streams.
+func (f Framing) Reader(limit int, middle bool) EventReader {
+	switch f {
+	case FramingLines:
+		return &sse.Lines{MaxEvent: limit}
+	case FramingEventStream:
+		d := &sse.EventStream{MaxEvent: limit}
+		if middle {
+			d.Resync()
+		}
+		return d
+	default:
+		return &sse.Decoder{MaxEvent: limit}
+	}
+}
