@@ -273,9 +273,9 @@ func (k *KeyLog) warnings(seen int64) []string {
 	case n == 0:
 		list = append(list, fmt.Sprintf("%s holds no secret that is of use", where))
 	case seen == 0:
-		list = append(list, fmt.Sprintf("none of %d secrets in %s matched: no TLS connection was seen", n, where))
+		list = append(list, fmt.Sprintf("none of the secrets of %d sessions in %s matched: no TLS connection was seen", n, where))
 	default:
-		list = append(list, fmt.Sprintf("none of %d secrets in %s matched one of %d TLS connections: are they of this capture?", n, where, seen))
+		list = append(list, fmt.Sprintf("none of the secrets of %d sessions in %s matched one of %d TLS connections: are they of this capture?", n, where, seen))
 	}
 	if k.bad > 0 {
 		list = append(list, fmt.Sprintf("%d lines in %s could not be read", k.bad, where))

@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +41,7 @@ func TestCapturesLeaveNoPlantedValue(t *testing.T) {
 		}
 		checkCapture(t, name, dir, report)
 	}
-	searchFor(t, root, plantedInCaptures(t))
+	searchFor(t, root, append(plantedInCaptures(t), secretsOfCaptures(t)...))
 }
 
 func record(t *testing.T, file string, s *Sanitizer) recorder.Report {
@@ -47,11 +50,24 @@ func record(t *testing.T, file string, s *Sanitizer) recorder.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := recorder.Run(context.Background(), src, s, recorder.Config{KeepText: true, Version: "test"})
+	report, err := recorder.Run(context.Background(), src, s, recorder.Config{KeepText: true, Version: "test", KeyLog: keyLogOf(t, file)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return report
+}
+
+// keyLogOf reads the key log beside a capture; nil if it has none.
+func keyLogOf(t *testing.T, capture string) *recorder.KeyLog {
+	t.Helper()
+	k, err := recorder.OpenKeyLog(strings.TrimSuffix(capture, filepath.Ext(capture)) + ".keylog")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		t.Fatal(err)
+	}
+	return k
 }
 
 // checkCapture reads the trace back: what analysis needs is still there.
@@ -126,6 +142,31 @@ func plantedInCaptures(t *testing.T) (values []planted) {
 }
 
 // TestLogsHoldNoPlantedValue runs the binary's path over a capture whose file
+// secretsOfCaptures are the secrets in the key logs beside the captures, as hex
+// and as they are.
+func secretsOfCaptures(t *testing.T) (values []planted) {
+	t.Helper()
+	files, err := filepath.Glob(captures + "/*.keylog")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d key logs, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			text := line[strings.LastIndexByte(line, ' ')+1:]
+			raw, err := hex.DecodeString(strings.TrimSpace(text))
+			if err != nil || len(raw) < 32 {
+				continue
+			}
+			values = append(values, planted{"TLS secret", filepath.Base(file), strings.TrimSpace(text)}, planted{"TLS secret", filepath.Base(file), string(raw)})
+		}
+	}
+	return values
+}
+
 // TestErrorsHoldNoPlantedValue cuts a capture and reads what is said of it.
 func TestErrorsHoldNoPlantedValue(t *testing.T) {
 	data, err := os.ReadFile(captures + "/a-openai-python-chat.pcap")

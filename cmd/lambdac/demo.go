@@ -158,7 +158,7 @@ func (d *demo) record(ctx context.Context, src recorder.Source, path string) err
 	}
 	done := make(chan result, 1)
 	go func() {
-		report, err := recordFrom(recording, src, path, d.force, trace.VantageServer)
+		report, err := recordFrom(recording, src, path, d.force, recorder.Config{Vantage: trace.VantageServer})
 		done <- result{report, err}
 	}()
 	traffic := traffic{target: d.target, perS: demoRecordPerS, span: demoRecordFor, seed: d.seed, dial: d.dial}

@@ -21,6 +21,7 @@ type recordFlags struct {
 	pcaps   []string
 	iface   string
 	ports   []int
+	keyLog  string
 	mode    string
 	vantage string
 	span    time.Duration
@@ -40,6 +41,7 @@ sanitized in memory before the first byte reaches the disk: the default mode
 Stops cleanly on SIGINT and SIGTERM.`,
 		Example: `  lambdac record --pcap monday.pcap --pcap tuesday.pcapng -o traces/week
   lambdac record --iface eth0 --port 8000 --for 10m -o traces/live
+  lambdac record --pcap tls.pcap --tls-keylog keys.log -o traces/tls
   tcpdump -i any -s 0 -w - port 8000 | lambdac record --pcap - -o traces/live`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,6 +53,7 @@ Stops cleanly on SIGINT and SIGTERM.`,
 	f.StringArrayVar(&o.pcaps, "pcap", nil, "capture file, pcap or pcapng; - = standard input (repeatable)")
 	f.StringVar(&o.iface, "iface", "", "network interface to capture from, or any")
 	f.IntSliceVar(&o.ports, "port", nil, "server port (repeatable); needed with --iface, a filter with --pcap")
+	f.StringVar(&o.keyLog, "tls-keylog", "", "secrets of TLS connections: the file that clients or servers write by SSLKEYLOGFILE")
 	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape")
 	f.StringVar(&o.vantage, "vantage", string(trace.VantageServer), "where the packets were seen: client, server or proxy")
 	f.DurationVar(&o.span, "for", 0, "stop after this long (live capture)")
@@ -90,6 +93,13 @@ func record(c *cobra.Command, o *recordFlags) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	cfg := recorder.Config{Vantage: trace.Vantage(o.vantage)}
+	if o.keyLog != "" {
+		var err error
+		if cfg.KeyLog, err = recorder.OpenKeyLog(o.keyLog); err != nil {
+			return err
+		}
+	}
 	src, err := openSource(o)
 	if err != nil {
 		return err
@@ -103,7 +113,7 @@ func record(c *cobra.Command, o *recordFlags) error {
 	}
 	u := newUI(c)
 	u.say("recording from %s (%s)", sourceName(o), why(o))
-	rep, err := recordFrom(ctx, src, o.out, o.force, trace.Vantage(o.vantage))
+	rep, err := recordFrom(ctx, src, o.out, o.force, cfg)
 	for _, warning := range rep.Warnings {
 		u.warn("%s", warning)
 	}
@@ -114,7 +124,7 @@ func record(c *cobra.Command, o *recordFlags) error {
 		return err
 	}
 	if rep.Totals.ExchangesSeen == 0 {
-		return &exitError{exitInvalid, errors.New("no HTTP exchange was seen"), "check the port and the interface; is the traffic encrypted? see the losses above"}
+		return &exitError{exitInvalid, errors.New("no HTTP exchange was seen"), "check the port and the interface; is the traffic encrypted? then give --tls-keylog; see the losses above"}
 	}
 	return nil
 }
@@ -146,8 +156,9 @@ func why(o *recordFlags) string {
 
 // recordFrom runs the way of every recording: source, recorder, sanitizer,
 // directory. Whatever ends it, what was written is complete and readable.
-func recordFrom(ctx context.Context, src recorder.Source, out string, force bool, vantage trace.Vantage) (recorder.Report, error) {
+func recordFrom(ctx context.Context, src recorder.Source, out string, force bool, how recorder.Config) (recorder.Report, error) {
 	live := src.Name() != "pcap"
+	how.Version, how.KeepText = version, true
 	cfg := sanitizer.Config{Policy: sanitizer.DefaultPolicy(), Mode: trace.ModeShape, Version: version, Live: live}
 	seal, err := sanitizer.Seal(cfg)
 	if err != nil {
@@ -161,7 +172,7 @@ func recordFrom(ctx context.Context, src recorder.Source, out string, force bool
 	if err != nil {
 		return recorder.Report{}, errors.Join(fmt.Errorf("start sanitizer: %w", err), dir.Close())
 	}
-	rep, err := recorder.Run(ctx, src, clean, recorder.Config{Vantage: vantage, Version: version, KeepText: true})
+	rep, err := recorder.Run(ctx, src, clean, how)
 	err = errors.Join(err, clean.Close())
 	if err == nil {
 		err = dir.SetManifest(func(m *trace.Manifest) { m.Clean = true })
