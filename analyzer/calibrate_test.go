@@ -1,16 +1,17 @@
 package analyzer
 
 import (
-	"os"
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/lambdac/lambdac/internal/testenv"
 )
 
-// scale returns the number of replicates: full with LAMBDAC_CALIBRATE=1 (make
-// calibrate), short in the unit tests.
+// scale returns the number of replicates: full in a calibration, short in the
+// unit tests.
 func scale(short, full int) int {
-	if os.Getenv("LAMBDAC_CALIBRATE") == "1" {
+	if testenv.Calibrating() {
 		return full
 	}
 	return short

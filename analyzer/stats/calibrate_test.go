@@ -3,17 +3,17 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/lambdac/lambdac/internal/testenv"
 )
 
-// replicates is 1,000 with LAMBDAC_CALIBRATE=1 (make calibrate), 200 in the
-// unit tests.
+// replicates is 1,000 in a calibration, 200 in the unit tests.
 func replicates() int {
-	if os.Getenv("LAMBDAC_CALIBRATE") == "1" {
+	if testenv.Calibrating() {
 		return 1000
 	}
 	return 200
@@ -21,7 +21,7 @@ func replicates() int {
 
 // cells returns all cells in a calibration, else the first.
 func cells[T any](all ...T) []T {
-	if os.Getenv("LAMBDAC_CALIBRATE") == "1" {
+	if testenv.Calibrating() {
 		return all
 	}
 	return all[:1]

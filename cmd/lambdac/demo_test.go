@@ -18,6 +18,7 @@ import (
 	"github.com/lambdac/lambdac/analyzer"
 	"github.com/lambdac/lambdac/internal/leaktest"
 	"github.com/lambdac/lambdac/internal/sim"
+	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/internal/twin"
 	"github.com/lambdac/lambdac/recorder"
 )
@@ -219,9 +220,7 @@ func coverage(t *testing.T, n uint64) (found int) {
 // TestCalibrateDemo: over 10 seeds the interval covers the truth at least 9
 // times.
 func TestCalibrateDemo(t *testing.T) {
-	if os.Getenv("LAMBDAC_CALIBRATE") == "" {
-		t.Skip("run by make calibrate")
-	}
+	testenv.Calibration(t)
 	if n := coverage(t, 10); n < 9 {
 		t.Errorf("%d of 10 intervals cover the true capacity, want 9", n)
 	}

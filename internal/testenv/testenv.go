@@ -71,3 +71,16 @@ func Python(tb testing.TB, modules ...string) string {
 	}
 	return python
 }
+
+// Calibrating reports whether the tests are run by `make calibrate`, in their
+// long form.
+func Calibrating() bool { return os.Getenv("LAMBDAC_CALIBRATE") == "1" }
+
+// Calibration skips a test that is only run by `make calibrate`: the long form
+// of another that always runs, so with CI=true it is skipped too.
+func Calibration(tb testing.TB) {
+	tb.Helper()
+	if !Calibrating() {
+		tb.Skip("skipped: long; run by make calibrate")
+	}
+}
