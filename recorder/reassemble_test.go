@@ -310,7 +310,7 @@ func FuzzReassemble(f *testing.F) {
 	f.Add([]byte("\x00\x10\x05\x10\x00\x08\x20\x20\x00\x00\x09\x00\xff\xf0\x20\x40"))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) > 4*maxPieces/2 {
-			t.Skip("more pieces than are held")
+			return // more pieces than are held
 		}
 		segs := scriptSegments(script)
 		whole := replaySegments(t, segs)

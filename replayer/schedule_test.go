@@ -297,7 +297,7 @@ func FuzzSchedule(f *testing.F) {
 	f.Add(uint64(3), 100.0, 1.0, uint16(1000), int64(3*time.Second))
 	f.Fuzz(func(t *testing.T, seed uint64, recorded, perS float64, n uint16, grid int64) {
 		if !(recorded > 1e-3 && recorded < 1e4 && perS > 1e-3 && perS < 1e3) || n < 2 || n > 2000 || grid < 0 || grid > int64(time.Hour) {
-			t.Skip()
+			return // no trace that schedule is given
 		}
 		recs := poissonTrace(int(n), recorded, seed)
 		for _, r := range recs {

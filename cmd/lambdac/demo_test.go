@@ -185,9 +185,7 @@ func covers(t *testing.T, seed uint64) bool {
 // TestDemoFindsTheTruth runs the demo of two seeds, each with another
 // capacity: a 95 % interval misses both with probability 0.0025.
 func TestDemoFindsTheTruth(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: the whole demo twice")
-	}
+	testenv.Long(t)
 	if n := coverage(t, 2); n == 0 {
 		t.Error("neither interval covers the true capacity")
 	}

@@ -28,7 +28,10 @@ func buildBinary(tb testing.TB) string {
 
 // TestMemory: what a recording takes does not grow with its length. The long
 // form is TestCalibrateMemory.
-func TestMemory(t *testing.T) { recordFromPipe(t, 100<<20) }
+func TestMemory(t *testing.T) {
+	testenv.Long(t)
+	recordFromPipe(t, 100<<20)
+}
 
 // TestCalibrateMemory records 2.6 GB.
 func TestCalibrateMemory(t *testing.T) {

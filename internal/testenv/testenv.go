@@ -72,6 +72,15 @@ func Python(tb testing.TB, modules ...string) string {
 	return python
 }
 
+// Long skips a test with -short, which is for a second pass under the race
+// detector: the first pass has run it.
+func Long(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("skipped: long, and -short is set")
+	}
+}
+
 // Calibrating reports whether the tests are run by `make calibrate`, in their
 // long form.
 func Calibrating() bool { return os.Getenv("LAMBDAC_CALIBRATE") == "1" }
