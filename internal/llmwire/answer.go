@@ -13,8 +13,8 @@ import (
 // Chunk is what one event of a stream carries.
 type Chunk struct {
 	Kind trace.ChunkKind
-	// Bytes is the size of the generated output in it (UTF-8, tool names
-	// included), or of its data where it carries none.
+	// Bytes is the size of the generated output in it (UTF-8), or of its data
+	// where it carries none.
 	Bytes int32
 	// Tokens are the tokens in it, where the service says so; the pointee may
 	// be shared with other chunks.
@@ -22,7 +22,8 @@ type Chunk struct {
 	// Counts: it counts in chunk_count, i.e. it carries generated output, or
 	// an empty delta whose usage grew.
 	Counts bool
-	// Done: it is the stream's end mark.
+	// Done: it says that the stream is complete. Where it says nothing else,
+	// Kind is done.
 	Done bool
 	// Failed: it holds an error, alone or beside a choice.
 	Failed bool
@@ -149,8 +150,14 @@ func (a *Answer) event(c Chunk) Chunk {
 	if a.family.cumulative {
 		a.trim()
 	}
+	if a.f.repeats && a.generated {
+		a.f.pieces = a.f.pieces[:0]
+	}
 	kind, n := a.f.kind()
-	c.Kind, c.Failed, c.Done = kind, a.f.failure.seen, a.f.done
+	if kind == trace.ChunkOther && a.callGoesOn() {
+		kind, c.Bytes = trace.ChunkToolArgs, 0
+	}
+	c.Kind, c.Failed, c.Done = kind, a.f.failure.seen, a.f.done || a.f.ends
 	if late && kind.Generated() {
 		c.Kind, n = trace.ChunkOther, 0
 	}

@@ -38,7 +38,8 @@ func word(c Chunk) string {
 		on   bool
 		name string
 	}{
-		{c.Counts != c.Kind.Generated(), "counts"},
+		{c.Counts && !c.Kind.Generated(), "counts"},
+		{!c.Counts && c.Kind.Generated(), "uncounted"},
 		{c.Done, "done"},
 		{c.Failed, "failed"},
 		{c.Late, "late"},
@@ -117,7 +118,17 @@ func TestEventKinds(t *testing.T) {
 				delta(`"tool_calls":[]`), delta(`"tool_calls":null`),
 				delta(`"function_call":{"name":"fn","arguments":"{"}`),
 			},
-			[]string{"tool_args 1", "tool_args 2", "other", "other", "tool_args 3"},
+			[]string{"other", "tool_args 2", "other", "other", "tool_args 1"},
+		},
+		{ // as llama-cpp-python sends it, with one event for each token
+			"tool call whose name is in every bit",
+			[]string{
+				delta(`"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}]`),
+				delta(`"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"}"}}]`),
+				delta(`"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]`),
+				delta(`"tool_calls":[{"index":1,"id":"d","function":{"name":"f","arguments":""}}]`),
+			},
+			[]string{"tool_args 1", "tool_args 1", "tool_args 0 uncounted", "other"},
 		},
 		{ // case 9
 			"error in mid-stream",

@@ -1,7 +1,39 @@
 package llmwire
 
+import "github.com/lambdac/lambdac/trace"
+
 // maxCalls bounds the tool calls that are told apart in one answer.
 const maxCalls = 1 << 8
+
+// callGoesOn reports whether the frame holds a bit of a call that was opened
+// before: such a bit is one of arguments even where they are empty. The bit
+// that opens a call is not, until arguments come.
+func (a *Answer) callGoesOn() bool {
+	for i := range a.f.pieces {
+		p := &a.f.pieces[i]
+		if p.kind == trace.ChunkToolArgs && a.opened(p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Answer) opened(p *piece) bool {
+	id := a.f.bytes(p.id)
+	for i := range a.calls {
+		c := &a.calls[i]
+		switch {
+		case c.choice != p.choice:
+		case len(id) > 0:
+			if c.id == string(id) {
+				return true
+			}
+		case !p.hasIndex || c.index == p.index:
+			return true
+		}
+	}
+	return false
+}
 
 // call returns the number, in its choice, of the tool call that a piece
 // belongs to; the first piece of a call makes it.
@@ -22,7 +54,7 @@ func (a *Answer) call(p *piece) int32 {
 			continue
 		}
 		switch {
-		case a.f.whole:
+		case a.f.whole, p.complete:
 		case len(id) > 0:
 			if c.id == string(id) || c.id == "" && p.hasIndex && c.index == p.index {
 				c.id = string(id)

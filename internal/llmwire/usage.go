@@ -13,6 +13,13 @@ type usage struct {
 	input, output, cached, written, reasoning count
 	// apart: input leaves out what was read from the cache and written to it.
 	apart bool
+	// thinks: output leaves out the reasoning, unless the total shows that it
+	// does not.
+	thinks bool
+	// tools is a part of the prompt that input leaves out, total the sum of all.
+	tools, total count
+	// again: these are of an answer begun anew; what was said before is void.
+	again bool
 }
 
 // count is a number of tokens, kept one higher so that the zero value is "not
@@ -26,16 +33,38 @@ func (c count) get() *int64 {
 	return new(int64(c) - 1)
 }
 
+// plus adds the counts that were said to one that was.
+func (c count) plus(more ...count) count {
+	for _, m := range more {
+		if c != 0 && m != 0 {
+			c += m - 1
+		}
+	}
+	return c
+}
+
+// inclusive reports whether the output must hold the reasoning already, for the
+// total to be right.
+func (u *usage) inclusive() bool {
+	return u.total != 0 && u.output != 0 && u.input.plus(u.tools, u.output) == u.total
+}
+
 // merge takes every count that later says over.
 func (u *usage) merge(later *usage) {
+	if later.again {
+		*u = usage{}
+	}
 	u.seen = u.seen || later.seen
 	u.apart = u.apart || later.apart
+	u.thinks = u.thinks || later.thinks
 	for _, p := range [...]struct{ to, from *count }{
 		{&u.input, &later.input},
 		{&u.output, &later.output},
 		{&u.cached, &later.cached},
 		{&u.written, &later.written},
 		{&u.reasoning, &later.reasoning},
+		{&u.tools, &later.tools},
+		{&u.total, &later.total},
 	} {
 		if *p.from != 0 {
 			*p.to = *p.from
@@ -43,8 +72,11 @@ func (u *usage) merge(later *usage) {
 	}
 }
 
+// maxCount bounds a count, so that sums cannot overflow.
+const maxCount = 1 << 53
+
 func (r *reader) count(c *count) {
-	if n, ok := r.integer(); ok && n >= 0 && n < math.MaxInt64 {
+	if n, ok := r.integer(); ok && n >= 0 && n < maxCount {
 		*c = count(n + 1)
 	}
 }
@@ -55,14 +87,13 @@ func (u *usage) fill(dst *trace.Usage) {
 	dst.TokenSource = trace.TokensUsage
 	dst.RawInputTokens, dst.RawOutputTokens = u.input.get(), u.output.get()
 	dst.InputTokens, dst.OutputTokens = dst.RawInputTokens, dst.RawOutputTokens
-	if u.apart && u.input != 0 {
-		total := u.input
-		for _, c := range [...]count{u.cached, u.written} {
-			if c != 0 {
-				total += c - 1
-			}
-		}
-		dst.InputTokens = total.get()
+	input := u.input.plus(u.tools)
+	if u.apart {
+		input = input.plus(u.cached, u.written)
+	}
+	dst.InputTokens = input.get()
+	if u.thinks && !u.inclusive() {
+		dst.OutputTokens = max(u.output, min(u.reasoning, 1)).plus(u.reasoning).get()
 	}
 	dst.CacheReadTokens = u.cached.get()
 	dst.CacheWriteTokens = u.written.get()
