@@ -52,7 +52,7 @@ type Answer struct {
 	textCut int64 // bytes left out by maxAnswerText
 
 	usage    usage
-	header   usage // what the answer's header says
+	header   header
 	times    serverTimes
 	model    string
 	tier     string
@@ -66,6 +66,13 @@ type Answer struct {
 	chunks      int32  // that count
 	firstTokens *int32 // of the first of them
 	lastTokens  *int32
+}
+
+// header is what an answer's header says.
+type header struct {
+	usage   usage
+	times   serverTimes
+	errType string
 }
 
 type place struct {
@@ -202,7 +209,7 @@ func (a *Answer) said(at place) []byte {
 // of the body are believed before those.
 func (a *Answer) Head(field func(name string) string) {
 	if a.family.header != nil {
-		a.family.header(field, &a.header, &a.times)
+		a.family.header(field, &a.header)
 	}
 }
 
@@ -239,16 +246,10 @@ func (a *Answer) ErrorSeen() bool { return a.failed }
 // no times of ours and no outcome. The bytes of text left out (an answer of
 // more than 16 MiB) are added to x.RespBodyCut. The texts are handed over.
 func (a *Answer) Fill(rec *trace.Record, x *trace.Exchange) {
-	switch {
-	case a.usage.seen:
-		a.usage.fill(&rec.Usage)
-	case a.header.seen:
-		a.header.fill(&rec.Usage)
-		rec.TokenSource = trace.TokensServerHeader
-	default:
-		rec.TokenSource = trace.TokensNone
-	}
-	a.times.fill(&rec.ServerTimes)
+	a.fillUsage(&rec.Usage)
+	times := a.header.times
+	times.merge(&a.times)
+	times.fill(&rec.ServerTimes)
 	rec.FirstChunkTokens = a.firstTokens
 	if a.model != "" {
 		x.Said.ResponseModel = a.model
@@ -260,9 +261,22 @@ func (a *Answer) Fill(rec *trace.Record, x *trace.Exchange) {
 	for _, f := range a.finishes {
 		x.Said.FinishReasons = append(x.Said.FinishReasons, f.reason)
 	}
-	x.Said.ErrorType, x.Said.ErrorCode = a.errType, a.errCode
+	x.Said.ErrorType, x.Said.ErrorCode = cmp.Or(a.errType, a.header.errType), a.errCode
 	x.Answer = a.texts
 	x.RespBodyCut += a.textCut
+}
+
+// fillUsage takes the body's counts, and the header's for what it lacks.
+func (a *Answer) fillUsage(dst *trace.Usage) {
+	u := a.header.usage
+	u.merge(&a.usage)
+	u.fill(dst)
+	switch {
+	case !u.seen:
+		dst.TokenSource = trace.TokensNone
+	case !a.usage.seen:
+		dst.TokenSource = trace.TokensServerHeader
+	}
 }
 
 func (a *Answer) parse(name, data []byte, whole bool) error {

@@ -21,6 +21,7 @@ type frame struct {
 	done     bool // the event is the end mark
 	ends     bool // it says that the answer is complete, beside what else it says
 	ping     bool
+	detailed bool  // the reason of an end has a member of its own
 	repeats  bool  // its pieces were sent before, if any were
 	tokens   int32 // generated with the event, where the protocol says so; 0 = not said
 
@@ -29,6 +30,9 @@ type frame struct {
 
 	model, tier []byte
 	failure     failure
+
+	inner   *reader // of a text inside the event, made on first use
+	scratch []byte
 }
 
 // piece is a bit of generated output: a text, or a bit of a tool call. Of a tool
@@ -63,6 +67,7 @@ func (f *frame) reset(event []byte, whole bool) {
 	*f = frame{
 		whole: whole, event: event, pieces: f.pieces[:0], buf: f.buf[:0], finishes: f.finishes[:0],
 		model: f.model[:0], tier: f.tier[:0], failure: f.failure.emptied(),
+		inner: f.inner, scratch: f.scratch[:0],
 	}
 }
 

@@ -29,9 +29,8 @@ type family struct {
 	answer func(f *frame, r *reader)
 	// fromPath takes what the path says of a request; nil = nothing.
 	fromPath func(path string, dst *trace.Request, said *trace.Said)
-	// header takes what an answer's header says of tokens and times; nil =
-	// nothing.
-	header func(field func(name string) string, u *usage, t *serverTimes)
+	// header takes what an answer's header says; nil = nothing.
+	header func(field func(name string) string, h *header)
 	// cumulative: every event repeats the text so far.
 	cumulative bool
 	// unmarked: a stream has neither an end mark nor finish reasons.
@@ -41,7 +40,11 @@ type family struct {
 }
 
 // families lists the families in order of recognition.
-var families = [...]*family{&openAIChat, &openAICompletions, &openAIEmbeddings}
+var families = [...]*family{
+	&openAIChat, &openAICompletions, &openAIEmbeddings,
+	&tgiGenerate, &sglangGenerate, &tritonGenerate, &llamaCppCompletion,
+	&bedrockConverse, &bedrockInvoke, &cohereChat,
+}
 
 // find returns the family of a kind, nil for KindOther and for kinds without
 // a family here.

@@ -37,7 +37,7 @@ func TestRecognize(t *testing.T) {
 		{"completions, body cut", "POST", "/v1/completions", `{"prompt":"`, trace.KindOpenAICompletions},
 		{"embeddings", "POST", "/v1/embeddings", input, trace.KindOpenAIEmbeddings},
 		{"embeddings of Ollama", "POST", "/api/embeddings", prompt, trace.KindOther},
-		{"llama.cpp", "POST", "/completion", prompt, trace.KindOther},
+		{"llama.cpp", "POST", "/completion", prompt, trace.KindLlamaCppCompletion},
 		{"responses", "POST", "/v1/responses", input, trace.KindOther},
 		{"models", "GET", "/v1/models", "", trace.KindOther},
 		{"stored chats", "GET", "/v1/chat/completions", "", trace.KindOther},

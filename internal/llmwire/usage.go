@@ -75,6 +75,22 @@ func (u *usage) merge(later *usage) {
 // maxCount bounds a count, so that sums cannot overflow.
 const maxCount = 1 << 53
 
+// add adds the counts of another choice of the same event.
+func (u *usage) add(other *usage) {
+	u.seen = u.seen || other.seen
+	for _, p := range [...]struct{ to, from *count }{
+		{&u.input, &other.input}, {&u.output, &other.output}, {&u.cached, &other.cached},
+	} {
+		switch {
+		case *p.from == 0:
+		case *p.to == 0:
+			*p.to = *p.from
+		case *p.to < math.MaxInt64-*p.from:
+			*p.to += *p.from - 1
+		}
+	}
+}
+
 func (r *reader) count(c *count) {
 	if n, ok := r.integer(); ok && n >= 0 && n < maxCount {
 		*c = count(n + 1)
