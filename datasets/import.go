@@ -38,8 +38,15 @@ type Config struct {
 	Version string
 }
 
-// Report is what an import did.
+// ReportSchema is the value of Report.Schema.
+const ReportSchema = "lambdac.import/v1"
+
+// Report is what an import did, and the document that `lambdac import --json`
+// prints.
 type Report struct {
+	Schema string `json:"schema"`
+	// Version is the version of the tool.
+	Version string `json:"version"`
 	// Rows were written, Refused were not; Errors holds the first of the
 	// latter.
 	Rows    int64      `json:"rows"`
@@ -177,8 +184,7 @@ type survey struct {
 
 func surveyFile(ctx context.Context, cfg Config, f format, unit time.Duration) (*survey, error) {
 	s := &survey{}
-	s.report.Errors = []RowError{}
-	s.report.Warnings = []string{}
+	s.report = Report{Schema: ReportSchema, Version: cfg.Version, Errors: []RowError{}, Warnings: []string{}}
 	sum := sha256.New()
 	err := scanFile(ctx, cfg.Path, sum, f, unit,
 		func(_ int64, r *trace.Record) error { s.add(r.StartUnixNs); return nil },

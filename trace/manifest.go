@@ -41,8 +41,9 @@ type Manifest struct {
 	// Source describes an import.
 	Source *Source `json:"source,omitempty"`
 	// Run is set in run directories.
-	Run      *Run     `json:"run,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
+	Run *Run `json:"run,omitempty"`
+	// Warnings are doubts about the trace or run; none = empty, never null.
+	Warnings []string `json:"warnings"`
 }
 
 // TimeBase says what nanosecond times count from.

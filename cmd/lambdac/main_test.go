@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 //
 //	serve KIND VAR    start a target in this process; its URL goes to $VAR
 //	mkcapture KIND F  write a small capture file
+//	validate FILE…    check JSON documents against the published schemas
 //	exit CODE CMD…    run CMD, which must end with this exit code
 func TestScripts(t *testing.T) {
 	captures, err := filepath.Abs("../../recorder/testdata/captures")
@@ -42,6 +43,7 @@ func TestScripts(t *testing.T) {
 			"serve":     serve,
 			"mkcapture": makeCapture,
 			"exit":      exits,
+			"validate":  validate,
 		},
 	})
 }

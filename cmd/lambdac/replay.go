@@ -32,6 +32,7 @@ type replayFlags struct {
 	cache   string
 	out     string
 	force   bool
+	asJSON  bool
 }
 
 func newReplay() *cobra.Command {
@@ -82,6 +83,7 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
 	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
 	f.BoolVar(&o.force, "force", false, "replace an existing run directory")
+	f.BoolVar(&o.asJSON, "json", false, "print the levels and the verdict as one JSON document")
 }
 
 // config checks the flags and completes the replay's configuration.
@@ -141,7 +143,12 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 	for _, warning := range result.Warnings {
 		u.warn("%s", warning)
 	}
-	if err := printRun(c, o.out, result); err != nil {
+	if o.asJSON {
+		err = printJSON(c.OutOrStdout(), newRunResult(o.out, result))
+	} else {
+		err = printRun(c, o.out, result)
+	}
+	if err != nil {
 		return err
 	}
 	u.say("next: lambdac analyze %s", o.out)

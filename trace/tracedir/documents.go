@@ -18,6 +18,9 @@ func completed(m *trace.Manifest) *trace.Manifest {
 	if c.TimeBase == "" {
 		c.TimeBase = trace.TimeUnix
 	}
+	if c.Warnings == nil {
+		c.Warnings = []string{} // a list in JSON, never null
+	}
 	return &c
 }
 

@@ -275,6 +275,7 @@ func TestDocuments(t *testing.T) {
 	}
 	want := sealed()
 	want.Schema, want.SchemaVersion, want.Clean, want.Losses.ExchangesSeen = trace.ManifestSchema, 1, true, 7
+	want.Warnings = []string{} // never null
 	if diff := cmp.Diff(want, d.Manifest()); diff != "" {
 		t.Errorf("manifest: %s", diff)
 	}
