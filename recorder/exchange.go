@@ -97,7 +97,8 @@ func (e *exchange) answerHead(h *head, t int64) {
 	if e.kind == "" {
 		e.recognize()
 	}
-	framing := llmwire.AnswerFraming(e.kind, fieldValue(h.fields, "content-type"))
+	path, _, _ := strings.Cut(e.x.Target, "?")
+	framing := llmwire.AnswerFraming(e.kind, path, fieldValue(h.fields, "content-type"))
 	if framing.Streams() {
 		e.answer = newAnswer(e.kind, framing, e.start, int(e.rec.cfg.bodyCap()))
 		e.wire = e.answer.wire

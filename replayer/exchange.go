@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -94,8 +95,7 @@ func (s *sender) exchange(it *item) *outcome {
 // net/http would silently send a request again that was lost with an idle
 // connection.
 func (s *sender) request(x *exchange) *http.Request {
-	u := *s.target
-	u.Path += x.it.prompt.path
+	u := under(s.target, x.it.prompt.path)
 	body := x.it.prompt.body
 	x.it.prompt.body = nil // the request owns it now
 	req := &http.Request{
@@ -104,6 +104,26 @@ func (s *sender) request(x *exchange) *http.Request {
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
 	return req.WithContext(httptrace.WithClientTrace(x.ctx, x.hooks()))
+}
+
+// plainPath is a path without its query.
+func plainPath(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return path
+}
+
+// under returns the address of a path, with or without a query, under the
+// target's.
+func under(target *url.URL, path string) url.URL {
+	u := *target
+	path, query, _ := strings.Cut(path, "?")
+	u.RawPath = u.EscapedPath() + path
+	plain, err := url.PathUnescape(u.RawPath)
+	if err != nil { // a stray %: as it stands
+		plain = u.RawPath
+	}
+	u.Path, u.RawQuery = plain, query
+	return u
 }
 
 func (x *exchange) hooks() *httptrace.ClientTrace {
@@ -181,7 +201,7 @@ func (x *exchange) framing(contentType string) llmwire.Framing {
 	if x.rec.ContentEncoding != nil {
 		return llmwire.FramingOpaque
 	}
-	return llmwire.AnswerFraming(x.it.src.APIKind, contentType)
+	return llmwire.AnswerFraming(x.it.src.APIKind, plainPath(x.it.prompt.path), contentType)
 }
 
 // respHeaders keeps what tells how the service refused, and the sort of body.

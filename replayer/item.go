@@ -81,7 +81,7 @@ func (s *stampInfo) request(it *item) trace.Request {
 	src, p := it.src, &it.prompt
 	q := trace.Request{
 		APIKind: src.APIKind, Provider: src.Provider, Operation: src.Operation,
-		Method: "POST", PathTemplate: p.path, HostPseudonym: "target", ServerPort: s.port,
+		Method: "POST", PathTemplate: plainPath(p.path), HostPseudonym: "target", ServerPort: s.port,
 		HTTPVersion: "1.1", TLS: s.tls, ReqHeaders: s.headers,
 		Stream: src.Stream, MaxTokens: p.maxTokens, N: src.N, Temperature: src.Temperature, TopP: src.TopP,
 		Messages: p.messages, ReqWireBytes: int64(len(p.body)), ReqBodyBytes: int64(len(p.body)),

@@ -148,6 +148,25 @@ func appendSampling(dst []byte, s *Spec) []byte {
 	return append(dst, '}')
 }
 
+// splitSystem takes the leading system messages apart from the rest. Where
+// there is no rest, the last of them is it: services refuse a prompt of system
+// messages alone.
+func (s *Spec) splitSystem() (system, rest []Message) {
+	n := 0
+	for n < len(s.Messages)-1 && s.Messages[n].Role == trace.RoleSystem {
+		n++
+	}
+	return s.Messages[:n], s.Messages[n:]
+}
+
+// roleName returns the role to send where there are but two.
+func roleName(r trace.Role, assistant string) string {
+	if r == trace.RoleAssistant {
+		return assistant
+	}
+	return "user"
+}
+
 // appendText appends a JSON string.
 func appendText(dst []byte, text string) []byte {
 	// The error only says that there was invalid UTF-8; it was replaced.

@@ -70,7 +70,7 @@ func TestBuildErrors(t *testing.T) {
 		spec Spec
 		want string
 	}{
-		{"unknown kind", Spec{Kind: trace.KindGemini}, `"gemini"`},
+		{"unknown kind", Spec{Kind: "x.y"}, `"x.y"`},
 		{"no kind", Spec{}, `""`},
 		{"NaN", Spec{Kind: trace.KindOpenAIChat, Temperature: new(math.NaN())}, "not finite"},
 		{"Inf", Spec{Kind: trace.KindOpenAIChat, TopP: new(math.Inf(1))}, "not finite"},

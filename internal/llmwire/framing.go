@@ -22,11 +22,14 @@ const (
 	FramingOpaque
 	// FramingEventStream: binary messages of application/vnd.amazon.eventstream.
 	FramingEventStream
+	// FramingArray: one JSON array, an event an element.
+	FramingArray
 )
 
-// AnswerFraming tells how to read an answer by its Content-Type. Where that is
-// missing, an answer of a known family is JSON.
-func AnswerFraming(kind trace.APIKind, contentType string) Framing {
+// AnswerFraming tells how to read an answer by its Content-Type and, where that
+// is JSON for streams too, by the path of its request (without query). Where
+// the Content-Type is missing, an answer of a known family is JSON.
+func AnswerFraming(kind trace.APIKind, path, contentType string) Framing {
 	media, _, _ := mime.ParseMediaType(contentType)
 	switch {
 	case media == "text/event-stream":
@@ -37,9 +40,10 @@ func AnswerFraming(kind trace.APIKind, contentType string) Framing {
 		return FramingLines
 	case media == "application/vnd.amazon.eventstream":
 		return FramingEventStream
-	case media == "application/json", strings.HasSuffix(media, "+json"):
-		return FramingJSON
-	case media == "" && find(kind) != nil:
+	case media == "application/json", strings.HasSuffix(media, "+json"), media == "" && find(kind) != nil:
+		if kind == trace.KindGemini && geminiStreams(path) {
+			return FramingArray
+		}
 		return FramingJSON
 	default:
 		return FramingOpaque
@@ -74,6 +78,12 @@ func (f Framing) Reader(limit int, middle bool) EventReader {
 			d.Resync()
 		}
 		return d
+	case FramingArray:
+		a := &sse.Array{MaxEvent: limit}
+		if middle {
+			a.Resync()
+		}
+		return a
 	default:
 		return &sse.Decoder{MaxEvent: limit}
 	}

@@ -41,7 +41,8 @@ type family struct {
 
 // families lists the families in order of recognition.
 var families = [...]*family{
-	&openAIChat, &openAICompletions, &openAIEmbeddings,
+	&openAIChat, &openAICompletions, &openAIEmbeddings, &openAIResponses,
+	&anthropicMessages, &gemini, &ollamaChat, &ollamaGenerate,
 	&tgiGenerate, &sglangGenerate, &tritonGenerate, &llamaCppCompletion,
 	&bedrockConverse, &bedrockInvoke, &cohereChat,
 }

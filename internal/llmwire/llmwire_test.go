@@ -16,6 +16,7 @@ func TestRecognize(t *testing.T) {
 		chat   = `{"model":"m","messages":[]}`
 		prompt = `{"model":"m","prompt":"x"}`
 		input  = `{"model":"m","input":"x"}`
+		vertex = "/v1/projects/p/locations/l/publishers/"
 	)
 	for _, tt := range []struct {
 		name, method, path, body string
@@ -38,7 +39,27 @@ func TestRecognize(t *testing.T) {
 		{"embeddings", "POST", "/v1/embeddings", input, trace.KindOpenAIEmbeddings},
 		{"embeddings of Ollama", "POST", "/api/embeddings", prompt, trace.KindOther},
 		{"llama.cpp", "POST", "/completion", prompt, trace.KindLlamaCppCompletion},
-		{"responses", "POST", "/v1/responses", input, trace.KindOther},
+		{"responses", "POST", "/v1/responses", input, trace.KindOpenAIResponses},
+		{"responses, instructions only", "POST", "/v1/responses", `{"instructions":"x"}`, trace.KindOpenAIResponses},
+		{"responses path, other shape", "POST", "/v1/responses", chat, trace.KindOther},
+		{"a response", "POST", "/v1/responses/resp_1/cancel", "", trace.KindOther},
+		{"messages", "POST", "/v1/messages", chat, trace.KindAnthropicMessages},
+		{"messages, body cut", "POST", "/v1/messages", `{"model":`, trace.KindAnthropicMessages},
+		{"messages, no body", "POST", "/v1/messages", "", trace.KindAnthropicMessages},
+		{"tokens counted", "POST", "/v1/messages/count_tokens", chat, trace.KindOther},
+		{"batches", "POST", "/v1/messages/batches", `{"requests":[]}`, trace.KindOther},
+		{"message of a thread", "POST", "/v1/threads/t/messages", `{"role":"user","content":"x"}`, trace.KindOther},
+		{"messages on Vertex AI", "POST", vertex + "anthropic/models/claude-x@1:streamRawPredict", `{"anthropic_version":"v","messages":[]}`, trace.KindAnthropicMessages},
+		{"another model on Vertex AI", "POST", vertex + "mistralai/models/x:rawPredict", chat, trace.KindOther},
+		{"gemini", "POST", "/v1beta/models/gemini-x:generateContent", `{"contents":[]}`, trace.KindGemini},
+		{"gemini, streamed", "POST", "/v1beta/models/gemini-x:streamGenerateContent", "", trace.KindGemini},
+		{"gemini on Vertex AI", "POST", vertex + "google/models/gemini-x:streamGenerateContent", "", trace.KindGemini},
+		{"gemini, tokens counted", "POST", "/v1beta/models/gemini-x:countTokens", `{"contents":[]}`, trace.KindOther},
+		{"gemini, as OpenAI", "POST", "/v1beta/openai/chat/completions", chat, trace.KindOpenAIChat},
+		{"chat of Ollama", "POST", "/api/chat", chat, trace.KindOllamaChat},
+		{"chat of Ollama, only to load", "POST", "/api/chat", `{"model":"q"}`, trace.KindOllamaChat},
+		{"chat of an application", "POST", "/api/chat", `{"messages":[]}`, trace.KindOther},
+		{"generate of Ollama", "POST", "/api/generate", prompt, trace.KindOllamaGenerate},
 		{"models", "GET", "/v1/models", "", trace.KindOther},
 		{"stored chats", "GET", "/v1/chat/completions", "", trace.KindOther},
 		{"preflight", "OPTIONS", "/v1/chat/completions", "", trace.KindOther},
@@ -262,22 +283,30 @@ func TestVisitTextCut(t *testing.T) {
 }
 
 func TestAnswerFraming(t *testing.T) {
+	const streamPath = "/v1beta/models/m:streamGenerateContent"
 	for _, tt := range []struct {
 		kind        trace.APIKind
 		contentType string
 		want        Framing
+		path        string
 	}{
-		{trace.KindOpenAIChat, "text/event-stream; charset=utf-8", FramingSSE},
-		{trace.KindOpenAIChat, "Text/Event-Stream", FramingSSE},
-		{trace.KindOther, "text/event-stream", FramingSSE},
-		{trace.KindOther, "application/x-ndjson", FramingLines},
-		{trace.KindOpenAIChat, "application/json", FramingJSON},
-		{trace.KindOpenAIChat, "application/problem+json", FramingJSON},
-		{trace.KindOpenAIChat, "", FramingJSON},
-		{trace.KindOther, "", FramingOpaque},
-		{trace.KindOpenAIChat, "text/html", FramingOpaque},
+		{trace.KindOpenAIChat, "text/event-stream; charset=utf-8", FramingSSE, ""},
+		{trace.KindOpenAIChat, "Text/Event-Stream", FramingSSE, ""},
+		{trace.KindOther, "text/event-stream", FramingSSE, ""},
+		{trace.KindOther, "application/x-ndjson", FramingLines, ""},
+		{trace.KindOpenAIChat, "application/json", FramingJSON, ""},
+		{trace.KindOpenAIChat, "application/problem+json", FramingJSON, ""},
+		{trace.KindOpenAIChat, "", FramingJSON, ""},
+		{trace.KindOther, "", FramingOpaque, ""},
+		{trace.KindOpenAIChat, "text/html", FramingOpaque, ""},
+		{trace.KindGemini, "text/event-stream", FramingSSE, streamPath},
+		{trace.KindGemini, "application/json; charset=UTF-8", FramingArray, streamPath},
+		{trace.KindGemini, "", FramingArray, streamPath + "/"},
+		{trace.KindGemini, "application/json", FramingJSON, "/v1beta/models/m:generateContent"},
+		{trace.KindOpenAIChat, "application/json", FramingJSON, streamPath},
+		{trace.KindOllamaChat, "application/x-ndjson", FramingLines, ""},
 	} {
-		if got := AnswerFraming(tt.kind, tt.contentType); got != tt.want {
+		if got := AnswerFraming(tt.kind, tt.path, tt.contentType); got != tt.want {
 			t.Errorf("%s %q: %d, want %d", tt.kind, tt.contentType, got, tt.want)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/lambdac/lambdac/trace"
 )
 
 // object writes JSON objects, one in another, members in order of the calls.
@@ -63,6 +65,25 @@ func (o *object) float(name string, value *float64) {
 		o.name(name)
 		o.dst = jsontext.AppendFloat(o.dst, *value, 64)
 	}
+}
+
+// model writes the model, if there is one.
+func (o *object) model(s *Spec) {
+	if s.Model != "" {
+		o.text("model", s.Model)
+	}
+}
+
+// messages writes a list of messages as OpenAI has them.
+func (o *object) messages(name string, list []Message, role func(trace.Role) string) {
+	o.list(name)
+	for _, m := range list {
+		o.open("")
+		o.text("role", role(m.Role))
+		o.text("content", m.Text)
+		o.close()
+	}
+	o.end()
 }
 
 // joined makes one prompt of the messages.

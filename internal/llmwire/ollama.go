@@ -1,0 +1,257 @@
+package llmwire
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// The two native APIs of Ollama. Source: ollama/ollama, docs/api.md. A request
+// without a "stream" member is one for a stream.
+
+var ollamaChat = family{
+	kind:      trace.KindOllamaChat,
+	operation: "chat",
+	// Applications have paths of this name too; Ollama wants a model.
+	recognize: func(path string, body []byte) bool {
+		return (strings.HasSuffix(path, "/api/chat") || path == "api/chat") && hasMembers(body, "model")
+	},
+	request: ollamaChatRequest,
+	answer:  ollamaAnswer,
+	build:   buildOllamaChat,
+}
+
+var ollamaGenerate = family{
+	kind:      trace.KindOllamaGenerate,
+	operation: "text_completion",
+	recognize: func(path string, body []byte) bool {
+		return (strings.HasSuffix(path, "/api/generate") || path == "api/generate") && hasMembers(body, "model")
+	},
+	request: ollamaGenerateRequest,
+	answer:  ollamaAnswer,
+	build:   buildOllamaGenerate,
+}
+
+// ollamaParam reads a member that both APIs have and reports whether it was
+// one.
+func ollamaParam(q *request, r *reader, key []byte) bool {
+	switch string(key) {
+	case "model":
+		q.said.RequestModel = r.str()
+	case "stream":
+		if on, ok := r.flag(); ok {
+			q.params.Stream = on
+		}
+	case "options":
+		ollamaOptions(&q.params, r)
+	case "format":
+		ollamaFormat(q, r)
+	case "think":
+		if r.kind() == '"' {
+			q.said.ReasoningLevel = r.str()
+		} else {
+			r.skip()
+		}
+	case "tools":
+		q.tools += r.length()
+	default:
+		return false
+	}
+	return true
+}
+
+func ollamaOptions(p *trace.Request, r *reader) {
+	if !r.open('{') {
+		return
+	}
+	for key := r.key(); key != nil; key = r.key() {
+		switch string(key) {
+		case "num_predict": // below 0: without a bound
+			p.MaxTokens = r.int32At(0)
+		case "seed":
+			p.Seed = r.int64p()
+		case "top_k":
+			p.TopK = r.int32At(-1)
+		case "temperature":
+			p.Temperature = r.float64p()
+		case "top_p":
+			p.TopP = r.float64p()
+		case "frequency_penalty":
+			p.FrequencyPenalty = r.float64p()
+		case "presence_penalty":
+			p.PresencePenalty = r.float64p()
+		default:
+			r.skip()
+		}
+	}
+}
+
+// ollamaFormat reads "json" or a JSON schema.
+func ollamaFormat(q *request, r *reader) {
+	if r.kind() == '{' {
+		r.skip()
+		q.said.OutputType, q.said.JSONAsked = "json", true
+		return
+	}
+	if text, _ := r.text(); string(text) == "json" {
+		q.said.OutputType, q.said.JSONAsked = "json", true
+	}
+}
+
+func ollamaChatRequest(q *request, r *reader) {
+	q.params.Stream = true
+	r.open('{')
+	for key := r.key(); key != nil; key = r.key() {
+		switch {
+		case ollamaParam(q, r, key):
+		case string(key) == "messages" && r.kind() == '[':
+			q.known = true
+			r.open('[')
+			for r.more() {
+				ollamaMessage(q, r)
+			}
+		default:
+			r.skip()
+		}
+	}
+}
+
+// ollamaMessage reads one message; its texts go in one order whatever the order
+// of the members: thoughts, content, the arguments of calls.
+func ollamaMessage(q *request, r *reader) {
+	role := trace.RoleUnknown
+	var thinking, content, calls []byte
+	if !r.open('{') {
+		q.addSizeless()
+		return
+	}
+	for key := r.key(); key != nil; key = r.key() {
+		switch string(key) {
+		case "role":
+			text, _ := r.text()
+			role = chatRole(text)
+		case "thinking":
+			thinking = r.raw()
+		case "content":
+			content = r.raw()
+		case "tool_calls":
+			calls = r.raw()
+		case "images":
+			q.images += r.length()
+		default:
+			r.skip()
+		}
+	}
+	if r.err != nil {
+		return
+	}
+	q.add(role, chatContent(q, role, thinking)+chatContent(q, role, content)+ollamaCalls(q, role, calls))
+}
+
+// ollamaCalls visits the arguments of calls, which are objects here.
+func ollamaCalls(q *request, role trace.Role, raw []byte) (n int) {
+	if first(raw) != '[' {
+		return 0
+	}
+	r := &q.sub
+	r.reset(raw)
+	r.open('[')
+	for r.more() {
+		if !r.open('{') {
+			continue
+		}
+		for key := r.key(); key != nil; key = r.key() {
+			if string(key) == "function" {
+				n += ollamaArguments(q, r, role)
+			} else {
+				r.skip()
+			}
+		}
+	}
+	return n
+}
+
+func ollamaArguments(q *request, r *reader, role trace.Role) (n int) {
+	if !r.open('{') {
+		return 0
+	}
+	for key := r.key(); key != nil; key = r.key() {
+		if string(key) == "arguments" {
+			n += q.say(role, r.raw())
+		} else {
+			r.skip()
+		}
+	}
+	return n
+}
+
+func ollamaGenerateRequest(q *request, r *reader) {
+	q.params.Stream = true
+	var system, prompt []byte
+	r.open('{')
+	for key := r.key(); key != nil; key = r.key() {
+		switch {
+		case ollamaParam(q, r, key):
+		case string(key) == "system":
+			system = r.raw()
+		case string(key) == "prompt":
+			prompt = r.raw()
+		case string(key) == "images":
+			q.images += r.length()
+		default:
+			r.skip()
+		}
+	}
+	if r.err != nil {
+		return
+	}
+	if first(system) == '"' && string(system) != `""` {
+		q.add(trace.RoleSystem, q.say(trace.RoleSystem, q.sub.unquote(system)))
+	}
+	if first(prompt) == '"' {
+		q.known = true
+		q.add(trace.RolePrompt, q.say(trace.RolePrompt, q.sub.unquote(prompt)))
+	}
+}
+
+func buildOllamaChat(dst []byte, s *Spec) (string, []byte, error) {
+	o := object{dst: dst}
+	o.open("")
+	o.model(s)
+	o.messages("messages", s.Messages, chatRoleName)
+	ollamaOptionsOf(&o, s)
+	return "/api/chat", o.dst, nil
+}
+
+// buildOllamaGenerate puts leading system messages into the system prompt; the
+// others are the prompt.
+func buildOllamaGenerate(dst []byte, s *Spec) (string, []byte, error) {
+	o := object{dst: dst}
+	system, rest := s.splitSystem()
+	o.open("")
+	o.model(s)
+	if len(system) > 0 {
+		o.text("system", joined(system))
+	}
+	o.text("prompt", joined(rest))
+	ollamaOptionsOf(&o, s)
+	return "/api/generate", o.dst, nil
+}
+
+// ollamaOptionsOf writes what both requests end with. Ollama streams unless it
+// is told not to; it knows neither choices nor a way to go on past the end of
+// an answer.
+func ollamaOptionsOf(o *object, s *Spec) {
+	o.name("stream")
+	o.dst = strconv.AppendBool(o.dst, s.Stream)
+	o.open("options")
+	o.number("num_predict", s.MaxTokens)
+	if s.Seed != nil {
+		o.integer("seed", *s.Seed)
+	}
+	o.float("temperature", s.Temperature)
+	o.float("top_p", s.TopP)
+	o.close()
+	o.close()
+}
