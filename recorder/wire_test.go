@@ -32,6 +32,7 @@ type wireWant struct {
 	ReasoningChunks int32    `json:"reasoning_chunks"`
 	ToolChunks      int32    `json:"tool_arg_chunks"`
 	Events          int32    `json:"events"`
+	DoneMark        bool     `json:"done_mark"`
 	Model           string   `json:"model"`
 	TTFTMs          *int64   `json:"server_ttft_ms"`
 	TotalMs         *int64   `json:"server_total_ms"`
@@ -108,6 +109,7 @@ func compareWire(t *testing.T, x *trace.Exchange, w *wireWant, tolerance int64) 
 	check(t, "text chunks", countKind(r, trace.ChunkText), w.TextChunks)
 	check(t, "reasoning chunks", countKind(r, trace.ChunkReasoning), w.ReasoningChunks)
 	check(t, "tool chunks", countKind(r, trace.ChunkToolArgs), w.ToolChunks)
+	check(t, "end mark", countKind(r, trace.ChunkDone) > 0, w.DoneMark)
 	if w.Model != "" {
 		check(t, "model", x.Said.ResponseModel, w.Model)
 	}
