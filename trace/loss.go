@@ -7,23 +7,33 @@ package trace
 //
 // where open_at_end is that of the last row.
 type CaptureWindow struct {
-	Source            string           `parquet:"source,dict"`
-	WindowStartUnixNs int64            `parquet:"window_start_unix_ns,delta"`
-	WindowNs          int64            `parquet:"window_ns"`
-	ExchangesSeen     int64            `parquet:"exchanges_seen"`
-	ExchangesWritten  int64            `parquet:"exchanges_written"`
-	Unpaired          int64            `parquet:"unpaired"`
-	DroppedRingbuf    int64            `parquet:"dropped_ringbuf"`
-	DroppedParser     int64            `parquet:"dropped_parser"`
-	DroppedUnknown    int64            `parquet:"dropped_unknown_protocol"`
-	DroppedSanitizer  int64            `parquet:"dropped_sanitizer"`
-	DroppedDisk       int64            `parquet:"dropped_disk"`
-	TruncatedBodies   int64            `parquet:"truncated_bodies"`
-	BytesSeen         int64            `parquet:"bytes_seen"`
-	BytesLost         int64            `parquet:"bytes_lost"`
-	LostByReason      map[string]int64 `parquet:"lost_by_reason"`
-	LadderStep        int32            `parquet:"ladder_step"`
-	OpenAtEnd         int64            `parquet:"open_at_end"`
+	// Source is the capture source: pcap, live, tap, ….
+	Source            string `parquet:"source,dict"`
+	WindowStartUnixNs int64  `parquet:"window_start_unix_ns,delta"`
+	WindowNs          int64  `parquet:"window_ns"`
+	// ExchangesSeen counts exchanges that began or, where the start was
+	// missed, were joined; ExchangesWritten those that have their row.
+	ExchangesSeen    int64 `parquet:"exchanges_seen"`
+	ExchangesWritten int64 `parquet:"exchanges_written"`
+	// Unpaired counts answers that belong to no request seen.
+	Unpaired int64 `parquet:"unpaired"`
+	// Dropped* count exchanges by the stage that gave them up.
+	DroppedRingbuf   int64 `parquet:"dropped_ringbuf"`
+	DroppedParser    int64 `parquet:"dropped_parser"`
+	DroppedUnknown   int64 `parquet:"dropped_unknown_protocol"`
+	DroppedSanitizer int64 `parquet:"dropped_sanitizer"`
+	DroppedDisk      int64 `parquet:"dropped_disk"`
+	// TruncatedBodies counts bodies of which a part was left out by a limit.
+	TruncatedBodies int64 `parquet:"truncated_bodies"`
+	// BytesSeen is the TCP payload on the wire, BytesLost the part of it that
+	// was not read; LostByReason has the latter by reason.
+	BytesSeen    int64            `parquet:"bytes_seen"`
+	BytesLost    int64            `parquet:"bytes_lost"`
+	LostByReason map[string]int64 `parquet:"lost_by_reason"`
+	// LadderStep is how far the recorder had gone in keeping less; 0 = all.
+	LadderStep int32 `parquet:"ladder_step"`
+	// OpenAtEnd counts exchanges still open at the window's end.
+	OpenAtEnd int64 `parquet:"open_at_end"`
 }
 
 // LossTotals are the sums of the capture table, kept in the manifest.

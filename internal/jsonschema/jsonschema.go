@@ -5,13 +5,8 @@ package jsonschema
 import (
 	"encoding/json"
 	"flag"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -27,10 +22,7 @@ import (
 // Every document has the fields schema, version and warnings.
 func Published(tb testing.TB, path, id string, value any, sources ...string) {
 	tb.Helper()
-	m := maker{comments: make(map[string]string), values: make(map[string][]string)}
-	for _, dir := range sources {
-		m.read(tb, dir)
-	}
+	m := maker{Read(tb, sources...)}
 	doc := m.schemaOf(reflect.TypeOf(value))
 	for _, name := range []string{"schema", "version", "warnings"} {
 		if !contains(doc["required"], name) {
@@ -44,27 +36,29 @@ func Published(tb testing.TB, path, id string, value any, sources ...string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	got = append(got, '\n')
+	PublishedFile(tb, path, string(append(got, '\n')))
+}
+
+// PublishedFile fails where the file at path is not the text that was made for
+// it, and writes it where the test binary has a flag -update that is set.
+func PublishedFile(tb testing.TB, path, text string) {
+	tb.Helper()
 	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path)
+	published, err := os.ReadFile(path)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		tb.Errorf("%s is not what %T is (-published +now); go test -run %s -update writes it anew:\n%s", path, value, tb.Name(), diff)
+	if diff := cmp.Diff(string(published), text); diff != "" {
+		tb.Errorf("%s is not what the types are (-published +now); go test -run %s -update writes it anew:\n%s", path, tb.Name(), diff)
 	}
 }
 
-// maker holds what source files say of types: comments of fields under
-// "package.Type.Field", values of constants under "package.Type".
-type maker struct {
-	comments map[string]string
-	values   map[string][]string
-}
+// maker turns types into schemas.
+type maker struct{ src *Source }
 
 func (m *maker) schemaOf(typ reflect.Type) map[string]any {
 	switch typ.Kind() {
@@ -80,7 +74,7 @@ func (m *maker) schemaOf(typ reflect.Type) map[string]any {
 		return m.structSchema(typ)
 	case reflect.String:
 		s := map[string]any{"type": "string"}
-		if values := m.values[typ.String()]; len(values) > 0 {
+		if values := m.src.Values[typ.String()]; len(values) > 0 {
 			s["enum"] = values
 		}
 		return s
@@ -98,7 +92,7 @@ func (m *maker) structSchema(typ reflect.Type) map[string]any {
 	for field := range typ.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		s := m.schemaOf(field.Type)
-		if comment := m.comments[typ.String()+"."+field.Name]; comment != "" {
+		if comment := m.src.Comments[typ.String()+"."+field.Name]; comment != "" {
 			s["description"] = comment
 		}
 		properties[name] = s
@@ -107,58 +101,4 @@ func (m *maker) structSchema(typ reflect.Type) map[string]any {
 		}
 	}
 	return map[string]any{"type": "object", "properties": properties, "required": required}
-}
-
-// read takes in the Go files of a folder, tests left out.
-func (m *maker) read(tb testing.TB, dir string) {
-	tb.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(paths) == 0 {
-		tb.Fatalf("no Go files in %q (%v)", dir, err)
-	}
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		name := parsed.Name.Name + "."
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			switch spec := n.(type) {
-			case *ast.TypeSpec:
-				m.readFields(name, spec)
-			case *ast.ValueSpec:
-				m.readValues(name, spec)
-			}
-			return true
-		})
-	}
-}
-
-func (m *maker) readFields(in string, spec *ast.TypeSpec) {
-	body, ok := spec.Type.(*ast.StructType)
-	if !ok {
-		return
-	}
-	for _, field := range body.Fields.List {
-		for _, name := range field.Names {
-			m.comments[in+spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
-		}
-	}
-}
-
-func (m *maker) readValues(in string, spec *ast.ValueSpec) {
-	typ, ok := spec.Type.(*ast.Ident)
-	if !ok {
-		return
-	}
-	for _, value := range spec.Values {
-		if lit, ok := value.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if text, err := strconv.Unquote(lit.Value); err == nil {
-				m.values[in+typ.Name] = append(m.values[in+typ.Name], text)
-			}
-		}
-	}
 }
