@@ -191,7 +191,7 @@ func buildConverse(dst []byte, s *Spec) (string, []byte, error) {
 	}
 	o := object{dst}
 	o.open("")
-	conversation(&o, s)
+	conversation(&o, s, false)
 	o.open("inferenceConfig")
 	o.number("maxTokens", s.MaxTokens)
 	o.float("temperature", s.Temperature)
@@ -205,43 +205,35 @@ func buildConverse(dst []byte, s *Spec) (string, []byte, error) {
 	return bedrockPathOf(s.Model, operation), o.dst, nil
 }
 
-// conversation writes system texts and messages in Converse's form.
-func conversation(o *object, s *Spec) {
-	if slicesHas(s.Messages, trace.RoleSystem) {
+// conversation writes system texts and messages in Converse's form, or, with
+// a type in each part, in Anthropic's.
+func conversation(o *object, s *Spec, typed bool) {
+	part := func(text string) {
+		o.open("")
+		if typed {
+			o.text("type", "text")
+		}
+		o.text("text", text)
+		o.close()
+	}
+	system, rest := s.splitSystem()
+	if len(system) > 0 {
 		o.list("system")
-		for _, m := range s.Messages {
-			if m.Role == trace.RoleSystem {
-				o.open("")
-				o.text("text", m.Text)
-				o.close()
-			}
+		for _, m := range system {
+			part(m.Text)
 		}
 		o.end()
 	}
 	o.list("messages")
-	for _, m := range s.Messages {
-		if m.Role == trace.RoleSystem {
-			continue
-		}
+	for _, m := range rest {
 		o.open("")
-		o.text("role", chatRoleName(m.Role))
+		o.text("role", roleName(m.Role, "assistant"))
 		o.list("content")
-		o.open("")
-		o.text("text", m.Text)
-		o.close()
+		part(m.Text)
 		o.end()
 		o.close()
 	}
 	o.end()
-}
-
-func slicesHas(messages []Message, role trace.Role) bool {
-	for _, m := range messages {
-		if m.Role == role {
-			return true
-		}
-	}
-	return false
 }
 
 // vendor is the maker's name in a model's id: "anthropic.claude-…",

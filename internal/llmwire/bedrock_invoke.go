@@ -82,7 +82,7 @@ func vendorForm(f *frame, data []byte) func(*frame, *reader) {
 	for key := r.key(); key != nil; key = r.key() {
 		switch string(key) {
 		case "type":
-			read = otherModel
+			read = anthropicAnswer
 			r.skip()
 		case "choices":
 			read = openAIAnswer
@@ -208,7 +208,7 @@ func buildInvoke(dst []byte, s *Spec) (string, []byte, error) {
 		o.float("topP", s.TopP)
 		o.close()
 	case "amazon.nova":
-		conversation(&o, s)
+		conversation(&o, s, false)
 		o.open("inferenceConfig")
 		o.number("maxTokens", s.MaxTokens)
 		o.float("temperature", s.Temperature)
@@ -246,5 +246,5 @@ func buildInvokeClaude(o *object, s *Spec) {
 	}
 	o.number("max_tokens", limit)
 	buildInvokeSampling(o, s)
-	conversation(o, s)
+	conversation(o, s, true)
 }
