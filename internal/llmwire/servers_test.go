@@ -22,23 +22,26 @@ func summed(a *Answer) string {
 		return fmt.Sprint(*p)
 	}
 	u := got.Usage
-	s := fmt.Sprintf("%s+%s+%s=>%s/%s %s", num(u.RawInputTokens), num(u.CacheReadTokens), num(u.CacheWriteTokens), num(u.InputTokens), num(u.OutputTokens), u.TokenSource)
-	s += fmt.Sprintf(" %v %s", got.Said.FinishReasons, got.Said.ResponseModel)
+	words := []string{
+		fmt.Sprintf("%s+%s+%s=>%s/%s", num(u.RawInputTokens), num(u.CacheReadTokens), num(u.CacheWriteTokens), num(u.InputTokens), num(u.OutputTokens)),
+		string(u.TokenSource), fmt.Sprint(got.Said.FinishReasons), got.Said.ResponseModel,
+	}
 	for _, x := range got.Answer {
-		s += fmt.Sprintf(" %s%d.%d:%q", x.Kind, x.Choice, x.Tool, x.Text)
+		words = append(words, fmt.Sprintf("%s%d.%d:%q", x.Kind, x.Choice, x.Tool, x.Text))
 	}
 	if t := got.Times; t != (trace.ServerTimes{}) {
-		s += fmt.Sprintf(" q%s f%s t%s", num(t.ServerQueueUs), num(t.ServerTTFTUs), num(t.ServerTotalUs))
+		words = append(words, fmt.Sprintf("q%s f%s t%s", num(t.ServerQueueUs), num(t.ServerTTFTUs), num(t.ServerTotalUs)))
 	}
-	for _, m := range []struct {
-		on   bool
-		name string
-	}{{got.Ended, "ended"}, {!got.Some, "empty"}, {got.Error, "failed " + got.Said.ErrorType + " " + got.Said.ErrorCode}} {
-		if m.on {
-			s += " " + m.name
-		}
+	if got.Ended {
+		words = append(words, "ended")
 	}
-	return s
+	if !got.Some {
+		words = append(words, "empty")
+	}
+	if got.Error {
+		words = append(words, "failed", got.Said.ErrorType, got.Said.ErrorCode)
+	}
+	return strings.Join(words, " ")
 }
 
 // chunkOf is Bedrock's wrapping of a vendor's event.
