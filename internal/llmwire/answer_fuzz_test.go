@@ -13,6 +13,11 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(uint8(1), []byte(`{"choices":[{"text":"a","finish_reason":"error"},{"index":9,"delta":{"audio":{"transcript":"x"}}}],"error":"x","detail":1}`))
 	f.Add(uint8(2), []byte(`{"data":[],"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":1e3}}`))
 	f.Add(uint8(3), []byte("data: {\"error\":{\"type\":1,\"code\":\"a\"}}\n\n"))
+	f.Add(uint8(3), []byte("event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"status\":\"in_progress\"}}\n\ndata: {\"delta\":\"a\",\"output_index\":1,\"type\":\"response.function_call_arguments.delta\"}\n\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[{\"name\":\"f\",\"content\":[{\"text\":\"a\",\"type\":\"reasoning_text\"}]}],\"usage\":{\"input_tokens\":1}}}\n\n"))
+	f.Add(uint8(4), []byte("data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":9007199254740991,\"cache_read_input_tokens\":9007199254740991}}}\n\ndata: {\"index\":1,\"content_block\":{\"name\":\"f\",\"input\":{\"a\":1}}}\n\ndata: {\"index\":1,\"delta\":{\"partial_json\":\"x\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n"))
+	f.Add(uint8(5), []byte("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\",\"thought\":true},{\"functionCall\":{\"args\":{}}}]},\"finishReason\":\"STOP\",\"index\":3}],\"usageMetadata\":{\"promptTokenCount\":1,\"thoughtsTokenCount\":2,\"totalTokenCount\":3}}\n\n"))
+	f.Add(uint8(6), []byte(`{"message":{"content":"a","tool_calls":[{"function":{"name":"f","arguments":[1]}}]},"done":true,"done_reason":"stop","total_duration":9223372036854775807,"prompt_eval_duration":-1,"eval_count":2}`))
+	f.Add(uint8(7), []byte(`{"response":"a","thinking":"b","done":true,"done_reason":"load","load_duration":1}`))
 	f.Fuzz(func(t *testing.T, which uint8, in []byte) {
 		kind := trace.KindOther
 		if int(which) < len(families) {

@@ -316,6 +316,11 @@ func FuzzRequest(f *testing.F) {
 	f.Add(uint8(0), []byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a\ud800"}]},{"tool_calls":[{"function":{"arguments":"{}"}}]}],"n":1e400}`))
 	f.Add(uint8(1), []byte(`{"prompt":["a",[1,2],3,null],"prompt":"b"}`))
 	f.Add(uint8(2), []byte("{\"input\":\"a\xff\",\"model\":[[[[]]]]}"))
+	f.Add(uint8(3), []byte(`{"instructions":"be","input":[{"type":"reasoning","summary":[{"text":"a"}]},{"type":"function_call_output","output":["x",{"text":"b"}]},7,{"type":"item_reference"}],"text":{"format":{"type":"text"}}}`))
+	f.Add(uint8(4), []byte(`{"system":[{"text":"be"},7],"messages":[{"content":[{"type":"tool_result","content":[{"text":"a"},{"source":{"data":"d","type":"text"}}]},{"input":[1]}],"role":"user"}]}`))
+	f.Add(uint8(5), []byte(`{"contents":[{"parts":{"text":"a"}},7,{"role":"model","parts":[{"functionCall":{"args":{"a":"\ud800"}}},[]]}],"systemInstruction":{"parts":[]},"tools":[{"functionDeclarations":[1]}]}`))
+	f.Add(uint8(6), []byte(`{"model":"q","messages":[{"images":[1],"tool_calls":[{"function":{"arguments":{"a":1}}}],"thinking":"t","content":["a"]}],"options":{"seed":1e3}}`))
+	f.Add(uint8(7), []byte(`{"model":"q","system":"a","prompt":"b","stream":null}`))
 	f.Add(uint8(0), []byte(`{"messages":[[],"x",7,{"content":{"a":"b"},"role":"tool"}],"tools":{},"stream":1}`))
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
 		kind := families[int(which)%len(families)].kind
