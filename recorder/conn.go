@@ -26,9 +26,11 @@ type conn struct {
 	tail *tail
 
 	// tls is the connection's encryption, nil without. deaf: from some record
-	// on a direction cannot be read, so what it held is not known.
-	tls  *tlsConn
-	deaf [2]bool
+	// on a direction cannot be read, so what it held is not known; deafHole:
+	// because bytes were lost.
+	tls      *tlsConn
+	deaf     [2]bool
+	deafHole bool
 
 	blind     string  // why nothing is read; "" = HTTP
 	tunnel    string  // what follows an exchange that was the last in HTTP; "" = nothing
@@ -253,8 +255,8 @@ func (c *conn) endTLS() {
 
 // deafen: from here on a direction is encrypted without hope. What is under
 // way in it will not be seen to its end, which says nothing of the service.
-func (c *conn) deafen(d Dir) {
-	c.deaf[d] = true
+func (c *conn) deafen(d Dir, hole bool) {
+	c.deaf[d], c.deafHole = true, hole
 	if d == ToServer {
 		c.lostReq = true
 		return

@@ -137,9 +137,7 @@ func (e *exchange) finish(end ending) {
 		return
 	}
 	e.done = true
-	if e.fault == "" && e.c.deaf != [2]bool{} {
-		e.fault = faultTLS
-	}
+	e.unheard()
 	if e.answer != nil {
 		e.answer.close()
 		e.gaps += e.answer.damaged
@@ -153,6 +151,19 @@ func (e *exchange) finish(end ending) {
 	e.r.SetOutcome(e.outcome(end))
 	e.fillBodies()
 	e.rec.take(e)
+}
+
+// unheard: what could not be decrypted says nothing of the service.
+func (e *exchange) unheard() {
+	if e.c.deaf == [2]bool{} || e.reqDone && e.respDone {
+		return
+	}
+	if e.fault == "" {
+		e.fault = faultTLS
+	}
+	if e.c.deafHole {
+		e.gaps++
+	}
 }
 
 // closeBody ends the decoding of a body and counts what was wrong with it.

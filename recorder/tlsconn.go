@@ -126,8 +126,11 @@ func (t *tlsConn) fin(d Dir) {
 
 // end says that the connection ended: what waits will not be read.
 func (t *tlsConn) end() {
-	t.changed = true
-	t.drain()
+	if len(t.queue) > 0 {
+		t.c.rec.tls.lookAgain()
+		t.changed = true
+		t.drain()
+	}
 	switch {
 	case len(t.queue) > 0:
 		t.giveUp()
@@ -371,7 +374,7 @@ func (t *tlsConn) stop(d Dir, reason string) {
 	s.frames.free.put(s.frames.buf)
 	s.unread, s.frames.buf, s.cipher, s.key = 0, nil, nil, secret{}
 	if t.dirs[0].useful || t.dirs[1].useful {
-		t.c.deafen(d)
+		t.c.deafen(d, reason == tlsHole)
 		return
 	}
 	if t.c.blind == "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // tlsShared is what all TLS connections of a recording share.
@@ -52,6 +53,13 @@ func (s *tlsShared) find(label secretLabel, random clientRandom, n int) (secret,
 		}
 	}
 	return secret{}, false
+}
+
+// lookAgain makes the next secret that is missed one to look for at once.
+func (s *tlsShared) lookAgain() {
+	for _, k := range s.keys {
+		k.checked = time.Time{}
+	}
 }
 
 // scratch is the space that records are opened into, one at a time.
