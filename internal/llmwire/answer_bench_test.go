@@ -1,26 +1,34 @@
 package llmwire
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/lambdac/lambdac/trace"
 )
 
 func BenchmarkEvent(b *testing.B) {
-	for _, tt := range []struct{ name, data string }{
-		{"openai", `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz","object":"chat.completion.chunk","created":1796044846,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"aZ3"}`},
-		{"vllm", `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1796044846,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}`},
-		{"continuous", `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1796044846,"model":"m","choices":[{"index":0,"delta":{"content":" word"}}],"usage":{"prompt_tokens":5,"completion_tokens":5,"total_tokens":10}}`},
+	for _, tt := range []struct {
+		name, data string
+		kind       trace.APIKind
+	}{
+		{"openai", `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz","object":"chat.completion.chunk","created":1796044846,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"aZ3"}`, trace.KindOpenAIChat},
+		{"vllm", `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1796044846,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}`, trace.KindOpenAIChat},
+		{"continuous", `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1796044846,"model":"m","choices":[{"index":0,"delta":{"content":" word"}}],"usage":{"prompt_tokens":5,"completion_tokens":5,"total_tokens":10}}`, trace.KindOpenAIChat},
+		{"responses", `{"type":"response.output_text.delta","content_index":0,"delta":" word","item_id":"msg_0415a3de5d3015560069e2f3f52bf8819297ebb188bfe644d7","logprobs":[],"obfuscation":"NxNZCm3X6XN4","output_index":0,"sequence_number":4}`, trace.KindOpenAIResponses},
+		{"anthropic", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" word"}             }`, trace.KindAnthropicMessages},
+		{"gemini", `{"candidates": [{"content": {"parts": [{"text": " word"}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 8,"candidatesTokenCount": 5,"totalTokenCount": 13,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 8}]},"modelVersion": "gemini-2.5-flash","responseId": "x"}`, trace.KindGemini},
+		{"ollama", `{"model":"llama3","created_at":"2024-05-24T20:26:46.294874Z","message":{"role":"assistant","content":" word"},"done":false}`, trace.KindOllamaChat},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
 			data := []byte(tt.data)
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
-			a, n := NewAnswer(trace.KindOpenAIChat), 0
+			a, n := NewAnswer(tt.kind), 0
 			for b.Loop() {
 				// An answer of 512 events, as the recorder makes them.
 				if n++; n%512 == 0 {
-					a = NewAnswer(trace.KindOpenAIChat)
+					a = NewAnswer(tt.kind)
 				}
 				a.Event(nil, data)
 			}
@@ -30,10 +38,21 @@ func BenchmarkEvent(b *testing.B) {
 }
 
 func TestEventAllocs(t *testing.T) {
-	a := NewAnswer(trace.KindOpenAIChat)
-	data := []byte(delta(`"content":""`))
-	a.Event(nil, data)
-	if n := testing.AllocsPerRun(100, func() { a.Event(nil, data) }); n != 0 {
-		t.Errorf("%g allocations an event", n)
+	for kind, event := range map[trace.APIKind]string{
+		trace.KindOpenAIChat:        delta(`"content":""`),
+		trace.KindOpenAIResponses:   responsesText3(""),
+		trace.KindAnthropicMessages: anthropicText(""),
+		trace.KindGemini:            `{"candidates":[{"content":{"parts":[{"text":""}]}}],"modelVersion":"m"}`,
+		trace.KindOllamaChat:        `{"model":"q","message":{"role":"assistant","content":""},"done":false}`,
+	} {
+		a := NewAnswer(kind)
+		name, data, _ := bytes.Cut([]byte(event), []byte("|"))
+		if data == nil {
+			name, data = nil, name
+		}
+		a.Event(name, data)
+		if n := testing.AllocsPerRun(100, func() { a.Event(name, data) }); n != 0 {
+			t.Errorf("%s: %g allocations an event", kind, n)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package llmwire
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -293,6 +294,9 @@ func buildGemini(dst []byte, s *Spec) (string, []byte, error) {
 	o.float("topP", s.TopP)
 	o.close()
 	o.close()
+	if s.Model == "" {
+		return "", nil, fmt.Errorf("build %s request: a model is needed, since it stands in the path", s.Kind)
+	}
 	path := "/v1beta/models/" + url.PathEscape(strings.TrimPrefix(s.Model, "models/"))
 	if s.Stream {
 		return path + ":" + geminiStream + "?alt=sse", o.dst, nil
