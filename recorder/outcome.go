@@ -39,6 +39,8 @@ func (e *exchange) outcome(end ending) (trace.Outcome, trace.OutcomeDetail) {
 		return e.full(), ""
 	case e.respDone && e.stream():
 		return trace.OutcomeServerAbort, trace.DetailFIN
+	case e.respDone && e.wire != nil && e.wire.Idle():
+		return trace.OutcomeEmptyStream, ""
 	case e.respDone:
 		return trace.OutcomeOK, ""
 	}

@@ -124,6 +124,8 @@ func (x *exchange) opaque() {
 		x.broken(errorNotRead)
 	case x.stream.framing == llmwire.FramingOpaque:
 		x.broken(errorNotJSON)
+	case x.stream.answer.Idle():
+		x.rec.SetOutcome(trace.OutcomeEmptyStream, "")
 	default:
 		x.rec.SetOutcome(trace.OutcomeOK, "")
 	}

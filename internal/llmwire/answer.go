@@ -233,6 +233,14 @@ func (a *Answer) Ended() bool {
 	return a.done || len(a.finishes) > 0 && len(a.finishes) >= a.choices
 }
 
+// Idle reports whether the service only loaded its model, or dropped it: nothing
+// was asked of it (Ollama, also where it was not to stream).
+func (a *Answer) Idle() bool {
+	return !a.generated && slices.ContainsFunc(a.finishes, func(f choiceFinish) bool {
+		return f.reason == "load" || f.reason == "unload"
+	})
+}
+
 // Generated reports whether any output was generated. Embeddings are none.
 func (a *Answer) Generated() bool { return a.generated }
 
