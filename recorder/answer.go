@@ -15,6 +15,8 @@ type answer struct {
 	reader  llmwire.EventReader
 	emit    func(sse.Event)
 	limit   int
+	// messages cuts a gRPC answer, of which only sizes and times are read.
+	messages *grpcMessages
 
 	start int64 // of the exchange, Unix ns
 	now   int64 // of the packet being read
@@ -51,18 +53,30 @@ func newAnswer(kind trace.APIKind, f llmwire.Framing, start int64, limit int) *a
 // feed takes decoded bytes that came at t with the packet of that number.
 func (a *answer) feed(p []byte, t int64, delivery uint64) {
 	a.now, a.delivery = t, delivery
+	if a.messages != nil {
+		a.messages.feed(p, a.message)
+		return
+	}
 	a.reader.Feed(p, a.emit)
 }
 
 // hole: bytes are lost here, and with them the event under way.
 func (a *answer) hole() {
 	a.lost++
+	if a.messages != nil {
+		a.messages.lost = true
+		return
+	}
 	a.reader = a.framing.Reader(a.limit, true)
 	a.holed = true
 }
 
 // close reads an event that the stream's end left open.
-func (a *answer) close() { a.reader.Close(a.emit) }
+func (a *answer) close() {
+	if a.reader != nil {
+		a.reader.Close(a.emit)
+	}
+}
 
 func (a *answer) event(ev sse.Event) {
 	at := max(0, (a.now-a.start)/1000)
@@ -141,6 +155,9 @@ func (a *answer) fill(r *trace.Record) {
 	r.TLastTokenUs = seen(a.lastToken)
 	r.MaxGapUs = seen(a.maxGap)
 	r.EventCount, r.ChunkCount = &a.events, &a.chunks
+	if a.messages != nil { // which of them carry output nobody knows
+		r.ChunkCount = nil
+	}
 	r.LostEvents = a.lost
 	r.Chunks = a.log.chunks()
 }

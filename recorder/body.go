@@ -13,6 +13,8 @@ type body struct {
 	coding       string
 	// blocked: a hole in a coded body; nothing behind it can be decoded.
 	blocked bool
+	// torn: some may be missing, nobody knows how many.
+	torn bool
 	// capped: the decoded size reached the cap, so decoding has stopped.
 	capped bool
 }
@@ -58,6 +60,15 @@ func (b *body) hole(n int64) {
 		b.blocked = true
 	}
 }
+
+// tear says that some bytes may be missing.
+func (b *body) tear() {
+	b.torn = true
+	b.hole(0)
+}
+
+// whole reports whether every byte was seen.
+func (b *body) whole() bool { return b.lost == 0 && !b.torn }
 
 // undecoded reports whether a part of the body stayed coded.
 func (b *body) undecoded() bool {

@@ -1,13 +1,13 @@
 package recorder
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 )
 
 // conn reads the two streams of one connection as HTTP/1 and pairs what it
 // finds: answers come in the order of the requests (RFC 9112, section 9.3.2).
+// Where they turn out to be HTTP/2, h2 reads them instead.
 type conn struct {
 	rec  *recording
 	info *ConnInfo
@@ -31,6 +31,10 @@ type conn struct {
 	tls      *tlsConn
 	deaf     [2]bool
 	deafHole bool
+
+	// sniffer tells HTTP/2; h2 reads it, nil where it is not.
+	sniffer sniffer
+	h2      *h2conn
 
 	blind     string  // why nothing is read; "" = HTTP
 	tunnel    string  // what follows an exchange that was the last in HTTP; "" = nothing
@@ -76,6 +80,7 @@ func openConn(rec *recording, info *ConnInfo) *conn {
 	c.resp = parser{answer: true, out: (*answers)(c)}
 	if !info.SawSYN {
 		c.req.state, c.resp.state = inResync, inResync
+		c.sniffer.scent = newH2(c, [2]bool{})
 	}
 	return c
 }
@@ -121,31 +126,30 @@ func (c *conn) data(d Dir, b []byte, t int64) {
 // plain takes bytes of the protocol itself: those of the connection, or what
 // was in its TLS records.
 func (c *conn) plain(d Dir, b []byte, t int64) {
-	if !c.started[d] {
-		c.started[d] = true
-		c.sniff(d, b)
+	c.started[d] = true
+	if !c.sniffer.decided[d] && c.h2 == nil {
+		c.sniff(d, b, t)
+		return
 	}
-	if c.blind != "" {
+	c.read(d, b, t)
+}
+
+// read gives bytes to the reader of the connection's protocol.
+func (c *conn) read(d Dir, b []byte, t int64) {
+	if c.sniffer.scent != nil && c.follow(d, b, t) {
+		return
+	}
+	switch {
+	case c.h2 != nil:
+		c.h2.feed(d, b, t)
+		return
+	case c.blind != "":
 		c.rec.acct.blind(c.blind, int64(len(b)))
 		return
 	}
 	c.parser(d).feed(b, t)
 	if d == ToClient && c.answering != nil {
 		c.answering.respLast = t // chunk framing counts as well
-	}
-}
-
-const preface = "PRI * HTTP/2.0\r\n"
-
-// sniff looks at the first bytes of a direction for what is certainly not
-// HTTP/1: the preface of HTTP/2 (RFC 9113, section 3.4).
-func (c *conn) sniff(d Dir, b []byte) {
-	if c.messages != [2]int{} {
-		return
-	}
-	switch {
-	case d == ToServer && len(b) >= 3 && bytes.HasPrefix([]byte(preface), b[:min(len(b), len(preface))]):
-		c.turnBlind("http2")
 	}
 }
 
@@ -171,6 +175,16 @@ func (c *conn) gap(d Dir, n int64, reason string, t int64) {
 
 // plainGap says that n bytes of the protocol itself are lost.
 func (c *conn) plainGap(d Dir, n int64, reason string, t int64) {
+	if !c.sniffer.decided[d] {
+		c.unsniff(d)
+	}
+	if s := c.sniffer.scent; s != nil {
+		s.gap(d, n, t)
+	}
+	if c.h2 != nil {
+		c.h2.gap(d, n, t)
+		return
+	}
 	h := hole{gaps: 1, capped: reason == lostCap}
 	switch {
 	case d == ToServer && c.asking != nil:
@@ -205,6 +219,7 @@ func (c *conn) fin(d Dir, t int64) {
 
 // plainFIN says that no byte of the protocol itself follows.
 func (c *conn) plainFIN(d Dir) {
+	c.unsniff(d)
 	c.parser(d).streamEnd(c.clock[d])
 	if d == ToClient {
 		c.finishAll()
@@ -266,6 +281,8 @@ func (c *conn) deafen(d Dir, hole bool) {
 
 func (c *conn) closed() {
 	c.endTLS()
+	c.unsniff(ToServer)
+	c.unsniff(ToClient)
 	c.req.drain()
 	c.resp.drain()
 	c.finishAll()
@@ -283,6 +300,9 @@ func (c *conn) finishAll() {
 		e.holed(c.between)
 	}
 	c.between = hole{}
+	if c.h2 != nil {
+		c.h2.finishAll()
+	}
 	for _, e := range c.limbo {
 		e.finish(c.over)
 	}
@@ -352,8 +372,12 @@ func (c *conn) broken(d Dir, reason string, e *exchange) {
 	}
 }
 
-// opaque counts bytes of another protocol.
-func (c *conn) opaque(b []byte) {
+// opaque takes bytes behind the last HTTP/1 message of a direction.
+func (c *conn) opaque(d Dir, b []byte, t int64) {
+	if c.h2 != nil {
+		c.h2.feed(d, b, t)
+		return
+	}
 	reason := cmp.Or(c.blind, c.tunnel, "opaque")
 	c.rec.acct.blind(reason, int64(len(b)))
 }

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/lambdac/lambdac/internal/llmwire"
@@ -28,7 +29,7 @@ type exchange struct {
 	takeRs func([]byte) bool
 
 	status  int
-	minor   int
+	version string
 	reqDone bool
 	// respDone: the answer is complete by its framing.
 	respDone, lateJoin bool
@@ -40,19 +41,80 @@ type exchange struct {
 	lostReq int64
 	capLost bool   // a hole was made by the reassembler's limit
 	fault   string // why a message could not be followed
+	// veiled: a header field could not be read; veilWhy is the reason.
+	veiled  bool
+	veilWhy trace.OutcomeDetail
+	grpc    *grpcCall
 	done    bool
 }
 
 // header takes the head of the request.
 func (e *exchange) header(h *head, cut bool, t int64) {
 	e.x.Method, e.x.Target, e.x.ReqHeader = h.method, h.target, h.fields
-	e.reqLast, e.minor = t, h.minor
+	e.reqLast, e.version = t, h.version()
 	e.req.open(&h.frame)
 	e.rec.flag(h)
 	if cut {
 		e.c.asking = nil
 	}
 }
+
+// requestBody takes a part of the request's body, framing taken off.
+func (e *exchange) requestBody(b []byte, t int64) {
+	e.reqLast = t
+	e.req.take(b, e.takeRq)
+}
+
+// answerBody takes a part of the answer's body, framing taken off.
+func (e *exchange) answerBody(b []byte, t int64) {
+	e.now, e.respLast = t, t
+	e.resp.take(b, e.takeRs)
+}
+
+// lose accounts for n lost bytes of a body. sure: they are known to be of it.
+func (e *exchange) lose(d Dir, n int64, sure bool) {
+	b := &e.resp
+	if d == ToServer {
+		b = &e.req
+		e.lostReq += n
+		b.hole(n)
+	} else {
+		e.answerHole(n)
+	}
+	if sure {
+		b.wire += n
+	}
+}
+
+// tear says that a part of a message may be missing, of a size that nobody
+// knows.
+func (e *exchange) tear(d Dir) {
+	if d == ToServer {
+		e.req.tear()
+		return
+	}
+	e.resp.tear()
+	if e.answer != nil {
+		e.answer.hole()
+	}
+}
+
+// doneIn reports whether the message of a direction is complete.
+func (e *exchange) doneIn(d Dir) bool {
+	return d == ToServer && e.reqDone || d == ToClient && e.respDone
+}
+
+// seenLast: framing of a message came at t.
+func (e *exchange) seenLast(d Dir, t int64) {
+	if d == ToServer {
+		e.reqLast = t
+		return
+	}
+	e.respLast = t
+}
+
+// veil says that a header field could not be read, and why.
+func (e *exchange) veil(why trace.OutcomeDetail) { e.veiled, e.veilWhy = true, why }
 
 func (e *exchange) takeRequest(p []byte) bool {
 	p = e.req.admit(p, e.rec.cfg.bodyCap())
@@ -90,12 +152,17 @@ func (e *exchange) recognize() {
 
 // answerHead takes the head of the final answer.
 func (e *exchange) answerHead(h *head, t int64) {
-	e.status, e.minor, e.x.RespHeader = h.status, h.minor, h.fields
+	e.status, e.version, e.x.RespHeader = h.status, h.version(), h.fields
 	e.headEnd, e.respLast = t, t
 	e.resp.open(&h.frame)
 	e.rec.flag(h)
 	if e.kind == "" {
 		e.recognize()
+	}
+	if h.h2 && isGRPC(fieldValue(h.fields, "content-type")) {
+		e.grpc = newGRPCCall()
+		e.answer = newMessageAnswer(e.start)
+		return
 	}
 	path, _, _ := strings.Cut(e.x.Target, "?")
 	framing := llmwire.AnswerFraming(e.kind, path, fieldValue(h.fields, "content-type"))
@@ -186,7 +253,7 @@ func (e *exchange) readRequest() {
 	if e.kind == trace.KindOther || len(e.req.data) == 0 {
 		return
 	}
-	if e.lostReq > 0 { // a hole in a text leaves JSON that parses, to wrong numbers
+	if e.lostReq > 0 || e.req.torn { // a hole in a text leaves JSON that parses, to wrong numbers
 		e.r.Stream = e.answer != nil
 		return
 	}
@@ -198,13 +265,14 @@ func (e *exchange) readRequest() {
 
 func (e *exchange) readAnswer() {
 	e.r.TokenSource = trace.TokensNone
-	if e.answer == nil && e.kind != trace.KindOther && len(e.resp.data) > 0 && e.resp.lost == 0 {
+	if e.answer == nil && e.kind != trace.KindOther && len(e.resp.data) > 0 && e.resp.whole() {
 		e.wire = llmwire.NewAnswer(e.kind)
 		// A body that is not the JSON it should be leaves its numbers unknown.
 		if err := e.wire.Body(e.resp.data); err != nil && e.respDone {
 			e.rec.acct.fault("answer_body")
 		}
 	}
+	e.grpc.say(&e.x.Said)
 	if e.wire != nil {
 		e.wire.Head(func(name string) string { return fieldValue(e.x.RespHeader, name) })
 		e.wire.Fill(e.r, e.x)
@@ -251,18 +319,15 @@ func (e *exchange) fillSizes() {
 	r.ReqWireBytes, r.ReqBodyBytes = e.req.wire, e.req.decoded
 	r.RespWireBytes, r.RespBodyBytes = e.resp.wire, e.resp.decoded
 	r.LostBytesReq, r.LostBytesResp, r.ReassemblyGaps = e.lostReq, e.resp.lost, e.gaps
-	r.ReqComplete = (e.reqDone || e.refused) && e.lostReq == 0 && e.fault == "" && !e.lateJoin
-	r.RespComplete = e.respDone && e.resp.lost == 0 && !e.lateJoin
+	r.ReqComplete = (e.reqDone || e.refused) && e.lostReq == 0 && !e.req.torn && e.fault == "" && !e.lateJoin
+	r.RespComplete = e.respDone && e.resp.whole() && !e.lateJoin
 	if e.resp.coding != "" {
 		r.ContentEncoding = &e.resp.coding
 	}
 	if e.status != 0 {
 		r.StatusCode = new(int32(e.status))
 	}
-	r.HTTPVersion = "1.0"
-	if e.minor > 0 {
-		r.HTTPVersion = "1.1"
-	}
+	r.HTTPVersion = cmp.Or(e.version, "1.0")
 }
 
 // fillBodies hands the bodies over. The text of an answer that was read is

@@ -33,7 +33,7 @@ func (c *conn) wait(d Dir) bool {
 	if d != ToClient || c.blind != "" {
 		return false
 	}
-	return len(c.held) > 0 || c.requestsHeld() && c.waiting() == nil
+	return len(c.held) > 0 || c.requestsHeld() && (c.h2 != nil || c.waiting() == nil)
 }
 
 // requestsHeld reports whether the reassembler holds bytes of requests back.

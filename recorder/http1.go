@@ -20,8 +20,8 @@ type messages interface {
 	// skipped: bytes that belong to no message that could be followed, the
 	// first and last of which came at t0 and t1.
 	skipped(b []byte, t0, t1 int64)
-	// opaque: bytes of another protocol.
-	opaque(b []byte)
+	// opaque: bytes of another protocol, which came at t.
+	opaque(b []byte, t int64)
 }
 
 // bodyMode is what follows a head.
@@ -96,7 +96,7 @@ func (p *parser) step(b []byte, t int64) []byte {
 	case inChunkEnd:
 		return p.takeChunkEnd(b, t)
 	case inOpaque:
-		p.out.opaque(b)
+		p.out.opaque(b, t)
 		return nil
 	case inRefused:
 		return p.takeRefused(b, t)
@@ -272,7 +272,7 @@ func (p *parser) breakOff(reason string, first []byte, t int64) {
 	p.state = inOpaque
 	p.out.broken(reason, first, t)
 	if len(first) > 0 {
-		p.out.opaque(first)
+		p.out.opaque(first, t)
 	}
 	p.line = nil
 }

@@ -45,7 +45,7 @@ func (l *messageLog) end(h *head, _ int64) {
 func (l *messageLog) broken(reason string, _ []byte, _ int64) { l.add("broken %s", reason) }
 func (l *messageLog) hole(n int64, sure bool, _ int64)        { l.add("hole %d %v", n, sure) }
 func (l *messageLog) skipped(b []byte, _, _ int64)            { l.loose.Write(b) }
-func (l *messageLog) opaque(b []byte)                         { l.loose.Write(b) }
+func (l *messageLog) opaque(b []byte, _ int64)                { l.loose.Write(b) }
 func (l *messageLog) add(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }

@@ -17,6 +17,8 @@ const (
 
 // head is the start line and the header of one message.
 type head struct {
+	// h2: the head came in a header block of HTTP/2, which has no minor.
+	h2 bool
 	// minor is the version 1.minor; -1 is HTTP/0.9, a line without header
 	// that a body without head answers.
 	minor  int
@@ -31,6 +33,20 @@ type head struct {
 	// of header lines that are no fields.
 	cut, broken int64
 	frame       framing
+}
+
+// versionH2 is the version of HTTP/2.
+const versionH2 = "2"
+
+// version is the version as records have it.
+func (h *head) version() string {
+	switch {
+	case h.h2:
+		return versionH2
+	case h.minor > 0:
+		return "1.1"
+	}
+	return "1.0"
 }
 
 // framing is what the header says about the message's body (RFC 9112,

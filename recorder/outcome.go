@@ -19,11 +19,15 @@ func (e *exchange) outcome(end ending) (trace.Outcome, trace.OutcomeDetail) {
 	switch {
 	case e.lateJoin:
 		return trace.OutcomeCutByCapture, trace.DetailLateJoin
-	case e.status == 0 && e.resp.lost > 0:
+	case e.veiled:
+		return trace.OutcomeCutByCapture, e.veilWhy
+	case e.status == 0 && !e.resp.whole():
 		return trace.OutcomeUnknown, ""
 	case e.status >= 400:
 		return trace.OutcomeHTTPError, ""
-	case e.errorSeen():
+	case e.grpc.failed() && e.grpc.lone:
+		return trace.OutcomeHTTPError, ""
+	case e.errorSeen() || e.grpc.failed():
 		return trace.OutcomeErrorInStream, ""
 	case e.capLost, e.resp.capped && e.answer != nil && !e.answer.wire.Ended():
 		return trace.OutcomeCutByCapture, trace.DetailCap
@@ -38,6 +42,8 @@ func (e *exchange) outcome(end ending) (trace.Outcome, trace.OutcomeDetail) {
 	case e.respDone && e.stream() && !e.answer.wire.Marked():
 		return e.full(), ""
 	case e.respDone && e.stream():
+		return trace.OutcomeServerAbort, trace.DetailFIN
+	case e.respDone && e.grpc.unmarked():
 		return trace.OutcomeServerAbort, trace.DetailFIN
 	case e.respDone && e.wire != nil && e.wire.Idle():
 		return trace.OutcomeEmptyStream, ""

@@ -37,8 +37,7 @@ func (a *asks) header(h *head, cut bool, t int64) bodyMode {
 
 func (a *asks) body(b []byte, t int64) {
 	if e := a.conn().asking; e != nil {
-		e.reqLast = t
-		e.req.take(b, e.takeRq)
+		e.requestBody(b, t)
 	}
 }
 
@@ -46,11 +45,7 @@ func (a *asks) hole(n int64, sure bool, _ int64) {
 	c := a.conn()
 	c.lostReq = c.lostReq || !sure
 	if e := c.asking; e != nil {
-		e.lostReq += n
-		e.req.hole(n)
-		if sure {
-			e.req.wire += n
-		}
+		e.lose(ToServer, n, sure)
 	}
 }
 
@@ -78,7 +73,7 @@ func (a *asks) broken(reason string, _ []byte, _ int64) {
 
 func (a *asks) skipped(b []byte, _, _ int64) { a.conn().unread += int64(len(b)) }
 
-func (a *asks) opaque(b []byte) { a.conn().opaque(b) }
+func (a *asks) opaque(b []byte, t int64) { a.conn().opaque(ToServer, b, t) }
 
 // answers is a connection as the parser of its answers sees it.
 type answers conn
@@ -122,6 +117,10 @@ func (a *answers) header(h *head, cut bool, t int64) bodyMode {
 	if e == nil {
 		return bodiless(h, "")
 	}
+	if h.status == 101 && e.reqDone && upgrade(h) == upgradeH2C {
+		c.upgradeH2(e)
+		return bodyOpaque
+	}
 	e.answerHead(h, t)
 	if c.asking == e && c.req.refused() {
 		e.refused = true
@@ -134,10 +133,15 @@ func (a *answers) header(h *head, cut bool, t int64) bodyMode {
 	return mode
 }
 
+// upgradeH2C is HTTP/2 that begins as HTTP/1 (RFC 7540, section 3.2).
+const upgradeH2C = "h2c"
+
 // upgrade names what a connection carries from now on.
 func upgrade(h *head) string {
-	if strings.EqualFold(fieldValue(h.fields, "upgrade"), "websocket") {
-		return "websocket"
+	for _, name := range []string{"websocket", upgradeH2C} {
+		if strings.EqualFold(fieldValue(h.fields, "upgrade"), name) {
+			return name
+		}
 	}
 	return "opaque"
 }
@@ -155,8 +159,7 @@ func bodiless(h *head, method string) bodyMode {
 
 func (a *answers) body(b []byte, t int64) {
 	if e := a.conn().answering; e != nil {
-		e.now, e.respLast = t, t
-		e.resp.take(b, e.takeRs)
+		e.answerBody(b, t)
 	}
 }
 
@@ -168,10 +171,7 @@ func (a *answers) hole(n int64, sure bool, _ int64) {
 		c.between.bytes += n
 		return
 	}
-	e.answerHole(n)
-	if sure {
-		e.resp.wire += n
-	}
+	e.lose(ToClient, n, sure)
 }
 
 func (a *answers) end(h *head, t int64) {
@@ -203,7 +203,7 @@ func (a *answers) broken(reason string, _ []byte, _ int64) {
 	c.broken(ToClient, reason, c.answering)
 }
 
-func (a *answers) opaque(b []byte) { a.conn().opaque(b) }
+func (a *answers) opaque(b []byte, t int64) { a.conn().opaque(ToClient, b, t) }
 
 func (a *answers) skipped(b []byte, t0, t1 int64) {
 	c := a.conn()

@@ -207,11 +207,10 @@ func TestKeepAlive(t *testing.T) {
 	check(t, "connect time", deref(got.list[0].Record.TConnUs), "1000")
 }
 
-// TestBlind: what is not HTTP/1 is counted by what it is.
+// TestBlind: what is not HTTP is counted by what it is.
 func TestBlind(t *testing.T) {
 	rows := map[string][2]string{
 		"tls":              {"\x16\x03\x01\x00\x05hello", "\x16\x03\x03\x00\x02hi"},
-		"http2":            {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
 		"unknown_protocol": {"\x00\x01binary", "\x00\x02"},
 	}
 	for reason, data := range rows {

@@ -103,12 +103,12 @@ func TestPublicMethods(t *testing.T) {
 	}
 }
 
-// TestBlindCaptures: what is not HTTP/1 in the clear is counted whole, and no
+// TestBlindCaptures: what is not HTTP in the clear is counted whole, and no
 // exchange is invented from it.
 func TestBlindCaptures(t *testing.T) {
 	dir := filepath.Join(testenv.Samples(t), "captures")
 	rows := map[string]string{
-		"g1-http2-cleartext": "blind:http2", "g2-http2-tls13": "blind:tls", "g3-http2-tls12": "blind:tls",
+		"g2-http2-tls13": "blind:tls", "g3-http2-tls12": "blind:tls",
 		"h1-http1-tls13": "blind:tls", "h2-http1-tls12": "blind:tls",
 	}
 	for file, reason := range rows {
