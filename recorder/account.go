@@ -27,6 +27,10 @@ type account struct {
 	first, last int64
 	faults      map[string]int64
 	late        int64
+	// quic is the source's count of QUIC bytes so far, nil if it has none, and
+	// quicSeen what of it is in the rows.
+	quic     func() (n, last int64)
+	quicSeen int64
 }
 
 func newAccount(sink Sink, source string) account {
@@ -51,6 +55,7 @@ func (a *account) tick(t int64) error {
 
 // flush hands the open row over, unless nothing happened in it.
 func (a *account) flush() error {
+	a.takeQUIC()
 	w := a.w
 	a.w = trace.CaptureWindow{WindowStartUnixNs: w.WindowStartUnixNs}
 	if w.BytesSeen == 0 && w.BytesLost == 0 && w.ExchangesSeen == 0 && w.Unpaired == 0 && a.open == a.totals.OpenAtEnd {
@@ -62,6 +67,26 @@ func (a *account) flush() error {
 	}
 	a.totals.Add(&w)
 	return nil
+}
+
+// takeQUIC counts what the source alone has seen: packets that carry no
+// stream that we could follow.
+func (a *account) takeQUIC() {
+	if a.quic == nil {
+		return
+	}
+	sum, last := a.quic()
+	n := sum - a.quicSeen
+	if n == 0 {
+		return
+	}
+	if a.first == 0 { // nothing else was seen
+		a.first, a.last = last, last
+		a.w.WindowStartUnixNs = last - last%windowNs
+	}
+	a.quicSeen = sum
+	a.saw(n)
+	a.blind("quic", n)
 }
 
 func (a *account) saw(n int64) { a.w.BytesSeen += n }

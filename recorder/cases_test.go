@@ -457,3 +457,22 @@ func TestHoleInStream(t *testing.T) {
 		})
 	}
 }
+
+// TestLongCodedStream: a stream is not cut for being larger than the cap of a
+// body, as long as it is not larger out of proportion.
+func TestLongCodedStream(t *testing.T) {
+	var plain strings.Builder
+	for i := range 3000 {
+		plain.WriteString(textEvent(fmt.Sprint("word ", i*7919)))
+	}
+	plain.WriteString(endEvent + doneEvent)
+	coded := zipped(t, []byte(plain.String()))
+	var s script
+	k := s.connect(40000, 0).client(10*ms, chat())
+	k.server(20*ms, strings.Replace(sseHead, "\r\n\r\n", "\r\nContent-Encoding: gzip\r\n\r\n", 1)+chunk(string(coded))+"0\r\n\r\n")
+	got, _ := s.run(t, Config{BodyCap: 64 << 10})
+	x := got.list[0]
+	check(t, "outcome", string(x.Record.Outcome), "ok")
+	check(t, "decoded bytes", x.Record.RespBodyBytes, int64(plain.Len()))
+	check(t, "text chunks", countKind(x.Record, trace.ChunkText), 3000)
+}

@@ -146,7 +146,7 @@ func (e *exchange) endRequest(t int64) {
 func (e *exchange) recognize() {
 	if e.kind == "" || e.kind == trace.KindOther && e.answer == nil {
 		path, _, _ := strings.Cut(e.x.Target, "?")
-		e.kind = llmwire.Recognize(e.x.Method, path, e.req.data)
+		e.kind = llmwire.RecognizeBy(e.rec.cfg.Rules, e.x.Method, path, e.req.data)
 	}
 }
 
@@ -172,8 +172,16 @@ func (e *exchange) answerHead(h *head, t int64) {
 	}
 }
 
+// expansion is by how much a stream may be larger than what was sent of it,
+// beyond the cap of a body: texts shrink to a tenth, a bomb to a thousandth.
+const expansion = 64
+
 func (e *exchange) takeAnswer(p []byte) bool {
-	p = e.resp.admit(p, e.rec.cfg.bodyCap())
+	limit := e.rec.cfg.bodyCap()
+	if e.answer != nil { // whose events are not kept
+		limit += expansion * e.resp.wire
+	}
+	p = e.resp.admit(p, limit)
 	if e.answer != nil {
 		e.answer.feed(p, e.now, e.c.delivery)
 	}

@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"slices"
+
 	"github.com/google/gopacket/layers"
 	"golang.org/x/net/bpf"
 )
@@ -59,7 +61,8 @@ func whenEqual(value uint32, block []bpf.Instruction) []bpf.Instruction {
 func filterIPv4(ports []int) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 9, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(layers.IPProtocolTCP), SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(layers.IPProtocolTCP), SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: quicProtocol(ports), SkipTrue: 1},
 		bpf.RetConstant{},
 		bpf.LoadAbsolute{Off: 6, Size: 2},
 		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: 0x1fff, SkipTrue: 1},
@@ -80,11 +83,21 @@ func filterIPv6(ports []int) []bpf.Instruction {
 	}
 	program = append(
 		program,
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(layers.IPProtocolTCP), SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(layers.IPProtocolTCP), SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: quicProtocol(ports), SkipTrue: 1},
 		bpf.RetConstant{},
 		bpf.LoadConstant{Dst: bpf.RegX, Val: headerLength},
 	)
 	return append(program, filterPorts(ports)...)
+}
+
+// quicProtocol is the protocol that passes beside TCP: UDP where the port of
+// QUIC was asked for, which has its ports where TCP has them.
+func quicProtocol(ports []int) uint32 {
+	if slices.Contains(ports, portQUIC) {
+		return uint32(layers.IPProtocolUDP)
+	}
+	return uint32(layers.IPProtocolTCP)
 }
 
 // filterPorts ends the program by the ports of the TCP header at X.

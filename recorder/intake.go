@@ -6,6 +6,8 @@ type intake struct {
 	tracker   *tracker
 	stats     SourceStats
 	undecoded [nUndecoded]int64
+	// quic is the number of bytes of QUIC packets, quicLast the time of the last.
+	quic, quicLast int64
 }
 
 // take adds one packet; the tracker then has its segments.
@@ -18,12 +20,20 @@ func (in *intake) take(p *packet) undecoded {
 	var seg tcpPacket
 	why := decodePacket(p.link, p.data, p.orig, &seg)
 	in.undecoded[why]++
-	if why == decoded {
+	switch {
+	case why == decoded:
 		seg.time = p.time
 		in.tracker.take(&seg)
+	case why == quicPacket && (in.tracker.ports == nil || in.tracker.ports[portQUIC]):
+		in.quic += int64(p.orig)
+		in.quicLast = p.time
 	}
 	return why
 }
+
+// quicSeen is the number of bytes seen so far of a protocol that is not read,
+// and the time of the last packet of it.
+func (in *intake) quicSeen() (n, last int64) { return in.quic, in.quicLast }
 
 // counts returns the statistics so far.
 func (in *intake) counts() SourceStats {

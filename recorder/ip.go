@@ -153,6 +153,9 @@ func decodeIPBody(proto layers.IPProtocol, f frame, seg *tcpPacket, depth int) u
 	case layers.IPProtocolGRE:
 		return decodeGRE(f, seg, depth+1)
 	case layers.IPProtocolUDP:
+		if isQUIC(f.b) {
+			return quicPacket
+		}
 		return decodeVXLAN(f, seg, depth+1)
 	}
 	return otherIPBody
@@ -201,6 +204,14 @@ func decodeGRE(f frame, seg *tcpPacket, depth int) undecoded {
 	}
 	return decodeEtherType(proto, f, seg, depth)
 }
+
+// isQUIC reports whether a UDP packet is one of HTTP/3, by its port alone:
+// nothing in it can be read.
+func isQUIC(b []byte) bool {
+	return len(b) >= 8 && (binary.BigEndian.Uint16(b) == portQUIC || binary.BigEndian.Uint16(b[2:]) == portQUIC)
+}
+
+const portQUIC = 443
 
 // decodeVXLAN reads UDP and, on the ports of VXLAN (4789, and 8472 which
 // Linux began with), the header of RFC 7348.

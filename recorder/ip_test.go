@@ -54,6 +54,8 @@ func TestDecodeIP(t *testing.T) {
 		{"first fragment", withLength(v4, 6, 0x2000), 0, fragment, empty},
 		{"last fragment", withLength(v4, 6, 0x00b9), 0, fragment, empty},
 		{"UDP", ipv4(layers.IPProtocolUDP, make([]byte, 20)), 0, otherIPBody, empty},
+		{"QUIC", ipv4(layers.IPProtocolUDP, []byte{0xc0, 0, 1, 0xbb, 0, 9, 0, 0, 0xc3}), 0, quicPacket, empty},
+		{"QUIC, answer", ipv6(layers.IPProtocolUDP, []byte{1, 0xbb, 0xc0, 0, 0, 9, 0, 0, 0x43}), 0, quicPacket, empty},
 		{"ICMP", ipv4(layers.IPProtocolICMPv4, make([]byte, 20)), 0, otherIPBody, empty},
 		{"IP in IP", ipv4(layers.IPProtocolIPv4, v4), 0, decoded, hello},
 		{"IPv6 in IPv4", ipv4(layers.IPProtocolIPv6, v6), 0, decoded, hello},

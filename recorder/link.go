@@ -46,12 +46,13 @@ const (
 	badHeader             // "bad_header": its headers contradict themselves
 	tooDeep               // "nested": more tunnels in each other than we follow
 	unknownLink           // "link_type"
+	quicPacket            // "quic": UDP from or to port 443
 	nUndecoded
 )
 
 func (u undecoded) String() string {
 	return [nUndecoded]string{
-		"", "not_ip", "not_tcp", "fragment", "short", "bad_header", "nested", "link_type",
+		"", "not_ip", "not_tcp", "fragment", "short", "bad_header", "nested", "link_type", "quic",
 	}[u]
 }
 

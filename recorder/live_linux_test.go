@@ -231,6 +231,9 @@ func TestFilterPorts(t *testing.T) {
 		{"IPv6", filterIPv6([]int{80}), ipv6(layers.IPProtocolTCP, tcpHeader{sport: 1, dport: 80}.with("")), true},
 		{"IPv6, other port", filterIPv6([]int{80}), ipv6(layers.IPProtocolTCP, tcpHeader{sport: 1, dport: 81}.with("")), false},
 		{"IPv6 with options", filterIPv6([]int{80}), ipv6(layers.IPProtocolIPv6Destination, make([]byte, 40)), true},
+		{"QUIC", filterIPv4([]int{443}), ipv4(layers.IPProtocolUDP, tcpHeader{sport: 1, dport: 443}.with("")), true},
+		{"QUIC, IPv6", filterIPv6([]int{80, 443}), ipv6(layers.IPProtocolUDP, tcpHeader{sport: 443, dport: 1}.with("")), true},
+		{"QUIC, not asked for", filterIPv4([]int{80}), ipv4(layers.IPProtocolUDP, tcpHeader{sport: 1, dport: 443}.with("")), false},
 		{"IPv6 UDP", filterIPv6(nil), ipv6(layers.IPProtocolUDP, make([]byte, 40)), false},
 	}
 	for _, tt := range tests {

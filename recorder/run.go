@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lambdac/lambdac/internal/llmwire"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -37,6 +38,9 @@ type Config struct {
 	// KeepText hands the answers' texts to the sink, which features are taken
 	// from; without it only numbers leave the recorder, and requests.
 	KeepText bool
+	// Rules say what requests to paths are that do not tell by themselves;
+	// the first that fits is believed before path and body.
+	Rules []llmwire.Rule
 	// KeyLog holds the secrets of TLS connections; nil = those that the source
 	// brings with it, if any.
 	KeyLog *KeyLog
@@ -84,6 +88,9 @@ func Run(ctx context.Context, src Source, sink Sink, cfg Config) (Report, error)
 	stop := context.AfterFunc(ctx, func() { _ = src.Close() })
 	defer stop()
 	r := newRecording(src.Name(), sink, cfg)
+	if in, ok := src.(interface{ quicSeen() (n, last int64) }); ok {
+		r.acct.quic = in.quicSeen
+	}
 	r.tls = newTLSShared(cfg.KeyLog, src)
 	ra := newReassembler(r)
 	err := r.read(ctx, src, ra)

@@ -141,8 +141,9 @@ type SourceStats struct {
 	// Filtered is the number of TCP packets to or from other ports.
 	Filtered int64
 	// Undecoded counts packets by the reason for which they are no TCP
-	// segment: "not_ip" and "not_tcp", which are no loss; "fragment", "short",
-	// "bad_header", "nested" and "link_type", which may be.
+	// segment: "not_ip" and "not_tcp", which are no loss; "quic", whose bytes
+	// [Run] counts as blind; "fragment", "short", "bad_header", "nested" and
+	// "link_type", which may be.
 	Undecoded map[string]int64
 	// CutFiles is the number of files that end within a packet.
 	CutFiles int64

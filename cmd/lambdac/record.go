@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lambdac/lambdac/internal/llmwire"
 	"github.com/lambdac/lambdac/recorder"
 	"github.com/lambdac/lambdac/sanitizer"
 	"github.com/lambdac/lambdac/trace"
@@ -22,6 +23,7 @@ type recordFlags struct {
 	iface   string
 	ports   []int
 	keyLog  string
+	rules   []string
 	mode    string
 	vantage string
 	span    time.Duration
@@ -42,6 +44,7 @@ Stops cleanly on SIGINT and SIGTERM.`,
 		Example: `  lambdac record --pcap monday.pcap --pcap tuesday.pcapng -o traces/week
   lambdac record --iface eth0 --port 8000 --for 10m -o traces/live
   lambdac record --pcap tls.pcap --tls-keylog keys.log -o traces/tls
+  lambdac record --pcap gw.pcap --api-rule '/gw/*/chat=openai.chat' -o traces/gw
   tcpdump -i any -s 0 -w - port 8000 | lambdac record --pcap - -o traces/live`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,6 +57,7 @@ Stops cleanly on SIGINT and SIGTERM.`,
 	f.StringVar(&o.iface, "iface", "", "network interface to capture from, or any")
 	f.IntSliceVar(&o.ports, "port", nil, "server port (repeatable); needed with --iface, a filter with --pcap")
 	f.StringVar(&o.keyLog, "tls-keylog", "", "secrets of TLS connections: the file that clients or servers write by SSLKEYLOGFILE")
+	f.StringArrayVar(&o.rules, "api-rule", nil, "PATH=KIND: what requests to a path are, such as '/gw/*/chat=openai.chat' (repeatable; the first that fits is believed)")
 	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape")
 	f.StringVar(&o.vantage, "vantage", string(trace.VantageServer), "where the packets were seen: client, server or proxy")
 	f.DurationVar(&o.span, "for", 0, "stop after this long (live capture)")
@@ -99,6 +103,13 @@ func record(c *cobra.Command, o *recordFlags) error {
 		if cfg.KeyLog, err = recorder.OpenKeyLog(o.keyLog); err != nil {
 			return err
 		}
+	}
+	for _, text := range o.rules {
+		rule, err := llmwire.ParseRule(text)
+		if err != nil {
+			return usage("quote it for the shell: --api-rule '/gw/*/chat=openai.chat'", "%w", err)
+		}
+		cfg.Rules = append(cfg.Rules, rule)
 	}
 	src, err := openSource(o)
 	if err != nil {
