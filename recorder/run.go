@@ -122,7 +122,7 @@ func (r *recording) read(ctx context.Context, src Source, ra *reassembler) error
 		case ctx.Err() != nil:
 			return nil
 		default:
-			return fmt.Errorf("read capture: %w", err)
+			return err // it says what was read, and where
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 )
 
@@ -120,14 +121,14 @@ func (s *fileSource) advance(f *captureFile) bool {
 	case errors.Is(err, io.EOF):
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		s.stats.CutFiles++
-		s.warn(fmt.Sprintf("capture %q ends within a packet, at byte %d; all before it was read", f.name, f.in.off))
+		s.warn(fmt.Sprintf("capture %q ends within a packet, at byte %d; all before it was read", filepath.Base(f.name), f.in.off))
 	case s.failed == nil:
 		s.failed = fmt.Errorf("read capture %q: %w", f.name, err)
 		if broken := (*CaptureError)(nil); errors.As(err, &broken) {
 			s.failed = broken
 		}
 	default:
-		s.warn(err.Error())
+		s.warn(fmt.Sprintf("capture %q could be read up to byte %d only", filepath.Base(f.name), f.in.off))
 	}
 	if ng, ok := f.reader.(*ngReader); ok {
 		s.stats.KernelDrops += ng.drops()
@@ -135,7 +136,8 @@ func (s *fileSource) advance(f *captureFile) bool {
 	return false
 }
 
-// warn keeps a warning for the user; a few are as good as many.
+// warn keeps a warning for the user; a few are as good as many. Warnings go
+// into the trace, so they name files without their folders.
 func (s *fileSource) warn(text string) {
 	if len(s.stats.Warnings) < 16 {
 		s.stats.Warnings = append(s.stats.Warnings, text)
@@ -160,7 +162,7 @@ func (s *fileSource) Next() (Segment, error) {
 		}
 		if s.take(&p) == unknownLink && !s.links[p.link] {
 			s.links[p.link] = true
-			s.warn(fmt.Sprintf("capture %q: packets of %s cannot be read", s.current.name, linkName(p.link)))
+			s.warn(fmt.Sprintf("capture %q: packets of %s cannot be read", filepath.Base(s.current.name), linkName(p.link)))
 		}
 	}
 }

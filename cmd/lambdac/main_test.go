@@ -100,12 +100,13 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[1], server.URL)
 }
 
-// makeCapture writes a pcap header and, for "cut", half a packet.
+// makeCapture writes a pcap header and, for "cut", half a packet; for
+// "damaged" one of a length that cannot be.
 func makeCapture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: mkcapture KIND FILE")
 	}
-	link := map[string]uint32{"empty": 1, "cut": 1, "unknown-link": 147}
+	link := map[string]uint32{"empty": 1, "cut": 1, "damaged": 1, "unknown-link": 147}
 	n, ok := link[args[0]]
 	if !ok {
 		ts.Fatalf("no capture %q", args[0])
@@ -114,7 +115,9 @@ func makeCapture(ts *testscript.TestScript, neg bool, args []string) {
 	for _, v := range []any{uint32(0xa1b2c3d4), uint16(2), uint16(4), uint32(0), uint32(0), uint32(65535), n} {
 		ts.Check(binary.Write(&b, binary.LittleEndian, v))
 	}
-	if args[0] != "empty" {
+	if args[0] == "damaged" {
+		b.Write(bytes.Repeat([]byte{0xff}, 16))
+	} else if args[0] != "empty" {
 		for _, v := range []uint32{1, 0, 60, 60, 0, 0} { // the header promises 60 bytes, 8 follow
 			ts.Check(binary.Write(&b, binary.LittleEndian, v))
 		}

@@ -128,11 +128,15 @@ func record(c *cobra.Command, o *recordFlags) error {
 	for _, warning := range rep.Warnings {
 		u.warn("%s", warning)
 	}
-	if err != nil {
+	broken := (*recorder.CaptureError)(nil)
+	if err != nil && !errors.As(err, &broken) {
 		return err
 	}
 	if err := show(c.OutOrStdout(), o.out, o.asJSON); err != nil {
 		return err
+	}
+	if err != nil {
+		return &exitError{exitInvalid, err, "what could be read is in " + o.out}
 	}
 	if rep.Totals.ExchangesSeen == 0 {
 		return &exitError{exitInvalid, errors.New("no HTTP exchange was seen"), "check the port and the interface; is the traffic encrypted? then give --tls-keylog; see the losses above"}
@@ -185,8 +189,12 @@ func recordFrom(ctx context.Context, src recorder.Source, out string, force bool
 	}
 	rep, err := recorder.Run(ctx, src, clean, how)
 	err = errors.Join(err, clean.Close())
-	if err == nil {
-		err = dir.SetManifest(func(m *trace.Manifest) { m.Clean = true })
-	}
-	return rep, errors.Join(err, dir.Close())
+	told := dir.SetManifest(func(m *trace.Manifest) {
+		m.Clean = err == nil
+		m.Warnings = append(m.Warnings, rep.Warnings...)
+		if broken := (*recorder.CaptureError)(nil); errors.As(err, &broken) {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("a capture file is damaged at byte %d: %s", broken.Offset, broken.Problem))
+		}
+	})
+	return rep, errors.Join(err, told, dir.Close())
 }
