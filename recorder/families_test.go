@@ -41,7 +41,6 @@ func invoked(event string) string {
 const (
 	eventStreamHead = "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r\nTransfer-Encoding: chunked\r\n\r\n"
 	invokePath      = "/model/meta.llama3/invoke-with-response-stream"
-	lastChunk       = "0\r\n\r\n"
 )
 
 func generation(text string) string { return invoked(fmt.Sprintf(`{"generation":%q}`, text)) }
