@@ -1,0 +1,210 @@
+package report
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lambdac/lambdac/analyzer"
+)
+
+// foundRun is the analysis of three levels with a transition between the
+// second and the third; the first has no latency.
+func foundRun() *analyzer.Analysis {
+	level := func(load float64, n, errs int64, rate [3]float64) analyzer.Level {
+		return analyzer.Level{
+			OfferedPerS: load, AchievedPerS: load, Requests: n, N: n, Errors: errs, Sheds: errs / 2, Judged: true,
+			ErrorRate:  analyzer.Proportion{Point: &rate[0], Low: &rate[1], High: &rate[2]},
+			TTFTUserUs: analyzer.Latency{P50: new(86_000.0), P99: new(217_000.0), P99Low: new(201_000.0), P99High: new(240_000.0), N: n - errs},
+		}
+	}
+	a := &analyzer.Analysis{
+		Version:  "v1",
+		Run:      analyzer.RunInfo{TraceID: "t", Target: "http://staging:8000", Loop: "open", Scaling: "superpose", Runs: 3, WindowS: 60, WarmupS: 6, Seed: 7},
+		Validity: analyzer.Validity{Verdict: "valid"},
+		Levels: []analyzer.Level{
+			level(10, 600, 1, [3]float64{0.00167, 0.00029, 0.00938}),
+			level(20, 1200, 2, [3]float64{0.00167, 0.00046, 0.0061}),
+			level(30, 1800, 68, [3]float64{0.0378, 0.0299, 0.0476}),
+		},
+		LambdaC: analyzer.LambdaC{
+			Verdict: analyzer.Found, Point: new(22.5), Low: new(20.25), High: new(24.0), Confidence: 0.95,
+			Family: new("onset"), Epsilon0: new(0.0016), Delta: new(2.4), PValue: new(0.001), NotSeparable: []string{"shed"},
+		},
+		LambdaSLO:          analyzer.LambdaSLO{Verdict: analyzer.Found, SLO: new("error_rate 1%"), Low: new(20.0), High: new(30.0)},
+		FirstToBreakReason: "brackets overlap",
+		Headroom:           analyzer.Headroom{RecordedPeakPerS: new(15.0), Share: new(0.259)},
+		Curve:              []analyzer.CurvePoint{{OfferedPerS: 10, ErrorRate: 0.0016}, {OfferedPerS: 30, ErrorRate: 0.0378}},
+		Families:           []analyzer.Family{{Family: "onset", Link: "log", Critical: new(22.5), Allowed: true}},
+		Inflections:        []analyzer.Inflection{{ID: "oom_below_cpu_60", Verdict: analyzer.Insufficient, Missing: "no telemetry"}},
+	}
+	a.Levels[0].TTFTUserUs = analyzer.Latency{Reason: "not streamed"}
+	a.Objectives = []analyzer.LambdaSLO{a.LambdaSLO}
+	return a
+}
+
+func TestText(t *testing.T) {
+	const want = `λc = 22.50 req/s (95.0 % 20.25–24.00), shape onset; the recorded peak is 15.00, so 25.9 % head-room
+
+run: valid, 3 levels run of 1m0s each after 6s warm-up, open loop, scaling superpose, seed 7
+
+  offered/s     n  errors  sheds  excluded  error rate              95 %  TTFT p50 ms  p99 ms     95 %  goodput/s
+      10.00   600       1      0         0     0.167 %  0.0290 %–0.938 %            –       –        –          –
+      20.00  1200       2      1         0     0.167 %  0.0460 %–0.610 %         86.0     217  201–240          –
+      30.00  1800      68     34         0      3.78 %     2.99 %–4.76 %         86.0     217  201–240          –
+
+λc      found, existence p = 0.0010, ε0 = 0.160 %, Δ = 2.400 req/s
+        not separable from: shed
+λ_SLO   error_rate 1%: found, holds at 20.00, broken at 30.00 req/s
+first to break: not known: brackets overlap
+`
+	var b strings.Builder
+	if err := Text(&b, foundRun()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	rows := []struct {
+		name   string
+		change func(*analyzer.Analysis)
+		want   string
+	}{
+		{"invalid first", func(a *analyzer.Analysis) { a.Validity.Verdict = "invalid" }, "The run is invalid: its numbers say nothing about the service."},
+		{"interval only", func(a *analyzer.Analysis) { a.LambdaC.Point, a.Headroom.Share = nil, nil }, "λc lies in 20.25–24.00 req/s (95.0 %), shape onset"},
+		{"below the first level", func(a *analyzer.Analysis) {
+			a.LambdaC.Point, a.LambdaC.Low, a.LambdaC.Family, a.Headroom.Share = nil, nil, nil, nil
+		}, "λc is below 24.00 req/s (95.0 %)"},
+		{"above the last", func(a *analyzer.Analysis) {
+			a.LambdaC.Point, a.LambdaC.High, a.LambdaC.Family, a.Headroom.Share = nil, nil, nil, nil
+		}, "λc is above 20.25 req/s (95.0 %)"},
+		{"insufficient", func(a *analyzer.Analysis) {
+			a.LambdaC = analyzer.LambdaC{Verdict: analyzer.Insufficient, Missing: "5 levels, there are 3"}
+		}, "λc: not enough evidence. 5 levels, there are 3"},
+		{"not found", func(a *analyzer.Analysis) {
+			a.LambdaC = analyzer.LambdaC{Verdict: analyzer.NotFound, DetectableRatio: new(3.2)}
+		}, "No transition in the tested range (10.00–30.00 req/s); a rise to 3.2 times the base error rate would have been found with 80 % power"},
+	}
+	for _, row := range rows {
+		a := foundRun()
+		row.change(a)
+		if got := headline(a); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+// TestHTML: the page needs no network, shows the verdict first, draws both
+// curves in both themes, and has a row for every level.
+func TestHTML(t *testing.T) {
+	a := foundRun()
+	a.Warnings = []string{"<script>alert(1)</script>"}
+	page := html(t, a)
+	if i, j := strings.Index(page, "<h1>λc = 22.50 req/s"), strings.Index(page, "<svg"); i < 0 || j < i {
+		t.Errorf("the verdict is at %d, the first chart at %d", i, j)
+	}
+	for text, n := range map[string]int{
+		"<svg":                       4, // errors and latency, light and dark
+		"<h2>Errors over load</h2>":  1,
+		"<h2>Latency over load</h2>": 1,
+		"<tr><td>20.00</td>":         1,
+		"<tr><td>30.00</td>":         1,
+		"fitted onset":               2,
+		"prefers-color-scheme: dark": 2,
+		"@media print":               1,
+		"&lt;script&gt;alert(1)&lt;": 1,
+		"<td>–</td>":                 13, // what is unknown is never 0: 3 of a latency, 2 a level, 1 of a detector, 3 of a family
+		"not streamed":               1,
+		"no telemetry":               1,
+		"NaN":                        0,
+		"Inf ":                       0,
+		"<script":                    0,
+		"<link":                      0,
+		"<img":                       0,
+		"url(":                       0,
+		"@import":                    0,
+		"src=":                       0,
+	} {
+		if got := strings.Count(page, text); got != n {
+			t.Errorf("%q is there %d times, want %d", text, got, n)
+		}
+	}
+	for rest := page; ; {
+		_, after, found := strings.Cut(rest, "href=\"http")
+		if !found {
+			break
+		}
+		t.Errorf("the page points to http%.40s", after)
+		rest = after
+	}
+}
+
+// TestHTMLOfLittle: pages of what could not be measured are made all the same.
+func TestHTMLOfLittle(t *testing.T) {
+	rows := map[string]func(*analyzer.Analysis){
+		"no level":   func(a *analyzer.Analysis) { a.Levels, a.Curve = nil, nil },
+		"no latency": func(a *analyzer.Analysis) { a.Levels = a.Levels[:1] },
+		"no fit":     func(a *analyzer.Analysis) { a.LambdaC, a.Curve, a.Families = analyzer.LambdaC{}, nil, nil },
+		"open end":   func(a *analyzer.Analysis) { a.LambdaC.High = nil },
+		"no count": func(a *analyzer.Analysis) {
+			for i := range a.Levels {
+				a.Levels[i] = analyzer.Level{OfferedPerS: a.Levels[i].OfferedPerS, Reasons: []string{"invalid"}}
+			}
+		},
+		"nothing": func(a *analyzer.Analysis) { *a = analyzer.Analysis{} },
+	}
+	for name, change := range rows {
+		a := foundRun()
+		change(a)
+		if page := html(t, a); strings.Contains(page, "NaN") || !strings.HasSuffix(page, "</html>\n") {
+			t.Errorf("%s: the page is broken", name)
+		}
+		if err := Text(io.Discard, a); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func html(t *testing.T, a *analyzer.Analysis) string {
+	t.Helper()
+	var b strings.Builder
+	if err := HTML(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+var errFull = errors.New("no space left")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWriteErrors(t *testing.T) {
+	if err := HTML(full{}, foundRun()); !errors.Is(err, errFull) {
+		t.Errorf("HTML: %v", err)
+	}
+	if err := Text(full{}, foundRun()); !errors.Is(err, errFull) {
+		t.Errorf("Text: %v", err)
+	}
+}
+
+func TestSignificant(t *testing.T) {
+	for _, row := range []struct {
+		v    float64
+		n    int
+		want string
+	}{
+		{0, 4, "0"}, {22.5, 4, "22.50"}, {0.001669, 3, "0.00167"}, {12345.6, 3, "12300"}, {-3.14159, 3, "-3.14"}, {99.999, 4, "100.00"},
+	} {
+		if got := significant(row.v, row.n); got != row.want {
+			t.Errorf("significant(%v, %d) = %q, want %q", row.v, row.n, got, row.want)
+		}
+	}
+}
