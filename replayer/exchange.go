@@ -99,11 +99,25 @@ func (s *sender) request(x *exchange) *http.Request {
 	body := x.it.prompt.body
 	x.it.prompt.body = nil // the request owns it now
 	req := &http.Request{
-		Method: http.MethodPost, URL: &u, Host: u.Host, Header: s.header,
+		Method: http.MethodPost, URL: &u, Host: u.Host, Header: s.headerFor(x.it.src.APIKind),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
 	return req.WithContext(httptrace.WithClientTrace(x.ctx, x.hooks()))
+}
+
+// anthropicVersion is the version of Anthropic's API that requests are written
+// for; it wants one with each.
+const anthropicVersion = "2023-06-01"
+
+// headerFor is the header of a request of one API.
+func (s *sender) headerFor(kind trace.APIKind) http.Header {
+	if kind != trace.KindAnthropicMessages || s.header.Get("Anthropic-Version") != "" {
+		return s.header
+	}
+	h := s.header.Clone()
+	h.Set("Anthropic-Version", anthropicVersion)
+	return h
 }
 
 // plainPath is a path without its query.

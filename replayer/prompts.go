@@ -164,7 +164,7 @@ func sentRole(r *trace.Record, i int) trace.Role {
 		return trace.RolePrompt
 	case r.APIKind == trace.KindOpenAIEmbeddings:
 		return trace.RoleEmbeddingInput
-	case role == trace.RoleSystem || role == trace.RoleAssistant:
+	case role == trace.RoleSystem || role == trace.RoleAssistant || role == trace.RolePrompt:
 		return role
 	}
 	return trace.RoleUser
