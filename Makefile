@@ -3,9 +3,14 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PYTHON  := .venv/bin/python
+LAMBDAC_PYTHON ?= $(if $(wildcard $(PYTHON)),$(CURDIR)/$(PYTHON))
+export LAMBDAC_PYTHON
 export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 
-.PHONY: build demo test check fuzz bench calibrate python-env real-server clean
+# The packages in which goroutines share memory.
+CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./cmd/lambdac
+
+.PHONY: build demo test race check fuzz bench calibrate python-env real-server clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
@@ -14,8 +19,10 @@ demo: build ## record, sanitize, replay and analyze on this machine, in under fo
 	./bin/lambdac demo --force --out demo-out
 
 test: ## every test this machine can run; skips are named
-	@if [ -x $(PYTHON) ]; then export LAMBDAC_PYTHON=$(CURDIR)/$(PYTHON); fi; \
 	$(GO) test $(TESTFLAGS) -timeout 15m ./...
+
+race: ## the short tests of concurrent packages, under the race detector
+	$(GO) test -race -short $(TESTFLAGS) -timeout 15m $(CONCURRENT)
 
 check: ## static checks; run before each commit
 	@unformatted=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); \
