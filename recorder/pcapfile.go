@@ -96,7 +96,7 @@ func newPcapReader(in *captureInput, name string, order binary.ByteOrder) (*pcap
 	const size = 24
 	head, err := in.peek(size)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, &CaptureError{name, int64(len(head)), "the file ends in its own header", "was the capture stopped before its first packet?"}
+		return nil, endsInHeader(name, head)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read capture %q: %w", name, err)
@@ -116,6 +116,10 @@ func newPcapReader(in *captureInput, name string, order binary.ByteOrder) (*pcap
 	}
 	in.take(size)
 	return r, nil
+}
+
+func endsInHeader(name string, head []byte) error {
+	return &CaptureError{name, int64(len(head)), "the file ends in its own header", "was the capture stopped before its first packet?"}
 }
 
 func (r *pcapReader) next() (packet, error) {

@@ -99,6 +99,9 @@ func (r *ngReader) broken(problem string) error {
 // its byte order is known, and brings it.
 func (r *ngReader) blockHead() (kind uint32, size int, err error) {
 	head, err := r.in.peek(12)
+	if errors.Is(err, io.ErrUnexpectedEOF) && r.in.off == 0 {
+		return 0, 0, endsInHeader(r.name, head)
+	}
 	if err != nil {
 		return 0, 0, err
 	}

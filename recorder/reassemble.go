@@ -73,7 +73,7 @@ func (s *reassemblyStats) warnings() []string {
 		list = append(list, fmt.Sprintf("%d bytes were seen twice with different values: the first copy was taken", s.ConflictingBytes))
 	}
 	if s.LateBytes > 0 {
-		list = append(list, fmt.Sprintf("%d bytes came after they were given up as lost", s.LateBytes))
+		list = append(list, fmt.Sprintf("%d bytes came after they were given up as lost, or after their connection had ended: not used", s.LateBytes))
 	}
 	return list
 }

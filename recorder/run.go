@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,7 @@ func Run(ctx context.Context, src Source, sink Sink, cfg Config) (Report, error)
 		r.fail(r.acct.flush())
 	}
 	closed := src.Close()
-	if err = errors.Join(r.err, err); err == nil && ctx.Err() == nil && closed != nil {
+	if err = cmp.Or(r.err, err); err == nil && ctx.Err() == nil && closed != nil {
 		err = fmt.Errorf("close source: %w", closed)
 	}
 	return r.report(src, &ra.stats), err
@@ -161,7 +162,7 @@ func (r *recording) report(src Source, order *reassemblyStats) Report {
 		FirstUnixNs: r.acct.first, LastUnixNs: r.acct.last,
 		Faults: r.acct.faults, Late: r.acct.late,
 	}
-	rep.Warnings = slices.Concat(rep.Source.Warnings, r.acct.warnings(), r.tls.warnings(), order.warnings())
+	rep.Warnings = slices.Concat(rep.Source.doubts(), r.acct.warnings(), r.tls.warnings(), order.warnings())
 	return rep
 }
 

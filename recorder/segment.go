@@ -132,6 +132,8 @@ type SourceStats struct {
 	// Packets and Bytes are those read, whatever is in them; Bytes is their
 	// length on the wire.
 	Packets, Bytes int64
+	// ReadBytes is how much of the capture files was read.
+	ReadBytes int64
 	// Segments is the number of TCP segments among the packets that passed
 	// the port filter.
 	Segments int64

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 )
@@ -17,7 +16,9 @@ import (
 type fileSource struct {
 	intake
 	files fileHeap
-	links map[uint32]bool
+	// inputs are those of all files, ended ones too.
+	inputs []*captureInput
+	links  map[uint32]bool
 	// keys are the secrets that the files themselves hold.
 	keys *KeyLog
 	// current is the file whose packet is in use.
@@ -57,7 +58,9 @@ func (h *fileHeap) Pop() any {
 }
 
 // OpenFiles opens pcap and pcapng files; "-" is the standard input. Where
-// ports are given, only connections to servers on these ports are read.
+// ports are given, only connections to servers on these ports are read. It
+// waits for the first bytes of each, as for the writer of a named pipe; after
+// that, Close ends a wait.
 //
 // A file that is no capture is a [*CaptureError] here. A file that ends within
 // a packet is a warning in Stats; one that is damaged further on is read up to
@@ -65,25 +68,20 @@ func (h *fileHeap) Pop() any {
 func OpenFiles(paths []string, ports ...int) (Source, error) {
 	s := newFileSource(ports)
 	for _, path := range paths {
-		file := os.Stdin
-		if path != "-" {
-			var err error
-			if file, err = os.Open(path); err != nil {
-				s.Close()
-				return nil, fmt.Errorf("open capture: %w", err)
-			}
-			s.closers = append(s.closers, file)
+		file, name, err := openInput(path)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open capture: %w", err), s.Close())
 		}
-		if err := s.addFile(file, path); err != nil {
-			s.Close()
-			return nil, err
+		s.closers = append(s.closers, file)
+		if err := s.addFile(file, name); err != nil {
+			return nil, errors.Join(err, s.Close())
 		}
 	}
 	return s, nil
 }
 
 // OpenReader is OpenFiles for one capture that comes from r, which need not
-// seek. name is used in messages.
+// seek. name is used in messages. Close does not end a Read of r that waits.
 func OpenReader(r io.Reader, name string, ports ...int) (Source, error) {
 	s := newFileSource(ports)
 	if err := s.addFile(r, name); err != nil {
@@ -97,7 +95,8 @@ func newFileSource(ports []int) *fileSource {
 }
 
 func (s *fileSource) addFile(r io.Reader, name string) error {
-	f := &captureFile{name: name, in: &captureInput{r: r}, index: len(s.files)}
+	f := &captureFile{name: name, in: &captureInput{r: r}, index: len(s.inputs)}
+	s.inputs = append(s.inputs, f.in)
 	var err error
 	if f.reader, err = newPacketReader(f.in, name); err != nil {
 		return err
@@ -107,6 +106,8 @@ func (s *fileSource) addFile(r io.Reader, name string) error {
 	}
 	if s.advance(f) {
 		heap.Push(&s.files, f)
+	} else if f.in.off == 0 { // damaged from the start
+		return s.failed
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (s *fileSource) advance(f *captureFile) bool {
 		return true
 	}
 	switch {
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), s.closed.Load():
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		s.stats.CutFiles++
 		s.warn(fmt.Sprintf("capture %q ends within a packet, at byte %d; all before it was read", filepath.Base(f.name), f.in.off))
@@ -188,11 +189,19 @@ func (s *fileSource) nextPacket() (packet, bool) {
 func (s *fileSource) embeddedKeys() *KeyLog { return s.keys }
 
 // Stats implements [Source].
-func (s *fileSource) Stats() SourceStats { return s.counts() }
+func (s *fileSource) Stats() SourceStats {
+	counts := s.counts()
+	for _, in := range s.inputs {
+		counts.ReadBytes += in.off
+	}
+	return counts
+}
 
 // Close implements [Source].
 func (s *fileSource) Close() error {
-	s.closed.Store(true)
+	if s.closed.Swap(true) {
+		return nil
+	}
 	var errs []error
 	for _, c := range s.closers {
 		errs = append(errs, c.Close())

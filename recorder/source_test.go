@@ -75,7 +75,7 @@ func TestReadConnection(t *testing.T) {
 	if stats != (reassemblyStats{}) {
 		t.Errorf("reassembly = %+v", stats)
 	}
-	wantStats := SourceStats{Packets: 7, Bytes: 7*40 + 35, Segments: 7, Connections: 1, Undecoded: map[string]int64{}}
+	wantStats := SourceStats{Packets: 7, Bytes: 7*40 + 35, ReadBytes: 24 + 7*(16+40) + 35, Segments: 7, Connections: 1, Undecoded: map[string]int64{}}
 	if diff := cmp.Diff(wantStats, src.Stats()); diff != "" {
 		t.Errorf("stats (-want +got):\n%s", diff)
 	}
