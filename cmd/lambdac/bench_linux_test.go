@@ -135,3 +135,16 @@ func (s *spent) run(b *testing.B, name string, args ...string) {
 	s.wall += time.Since(start).Seconds()
 	s.cpu += (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 }
+
+// BenchmarkStart is the time that the smallest command takes, with everything
+// linked that the others need.
+func BenchmarkStart(b *testing.B) {
+	ours := buildBinary(b)
+	var own spent
+	for b.Loop() {
+		own.run(b, ours, "version")
+	}
+	b.ReportMetric(1000*own.wall/float64(b.N), "ms")
+	b.ReportMetric(1000*own.cpu/float64(b.N), "cpu-ms")
+	b.ReportMetric(0, "ns/op")
+}

@@ -48,6 +48,10 @@ Results go to stdout, progress and messages to stderr. Exit codes:
   2  run invalid or cut short, nothing usable, or objective not measurable
   3  usage, configuration, input, target or permission; nothing was started
   4  aborted by a safety stop, or a replay stopped by the user`,
+		Example: `  lambdac demo
+  lambdac record --pcap monday.pcap -o traces/monday
+  lambdac replay traces/monday --target http://staging:8000 --levels 5,10,20,30,40,50 --hold 60s --warmup 10s -o runs/monday
+  lambdac analyze runs/monday --slo 'ttft_user p99 800ms'`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version,
