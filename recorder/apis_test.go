@@ -41,11 +41,12 @@ func said(x *trace.Exchange) string {
 	if x.Said.ErrorType != "" {
 		r.ErrorType = &x.Said.ErrorType
 	}
-	s := fmt.Sprintf("%s %s %s/%s %v %s", r.APIKind, r.Class(), deref(r.InputTokens), deref(r.OutputTokens), x.Said.FinishReasons, x.Said.ErrorType)
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s %s %s/%s %v %s", r.APIKind, r.Class(), deref(r.InputTokens), deref(r.OutputTokens), x.Said.FinishReasons, x.Said.ErrorType)
 	for _, a := range x.Answer {
-		s += fmt.Sprintf(" %s:%q", a.Kind, a.Text)
+		fmt.Fprintf(&s, " %s:%q", a.Kind, a.Text)
 	}
-	return s
+	return s.String()
 }
 
 // TestAPIs plays one request of each API and an answer; see [TestStreams] for

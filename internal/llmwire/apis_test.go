@@ -317,21 +317,22 @@ func requested(t *testing.T, kind trace.APIKind, path, body string) string {
 		t.Fatal(err)
 	}
 	q := &rec.Request
-	s := fmt.Sprintf("%s %s %s stream=%v max=%s n=%s seed=%s temp=%s p=%s k=%s", said.Operation, said.Provider, said.RequestModel, q.Stream,
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s %s %s stream=%v max=%s n=%s seed=%s temp=%s p=%s k=%s", said.Operation, said.Provider, said.RequestModel, q.Stream,
 		show(q.MaxTokens), show(q.N), show(q.Seed), show(q.Temperature), show(q.TopP), show(q.TopK))
 	if said.ReasoningLevel+said.OutputType != "" {
-		s += " " + said.ReasoningLevel + "," + said.OutputType
+		s.WriteString(" " + said.ReasoningLevel + "," + said.OutputType)
 	}
-	s += fmt.Sprintf(" | %s messages %s tools %s images", show(q.MessageCount), show(q.ToolDefCount), show(q.ImageCount))
+	fmt.Fprintf(&s, " | %s messages %s tools %s images", show(q.MessageCount), show(q.ToolDefCount), show(q.ImageCount))
 	for _, m := range q.Messages {
-		s += fmt.Sprintf(" %s:%d", m.Role, m.Bytes)
+		fmt.Fprintf(&s, " %s:%d", m.Role, m.Bytes)
 	}
-	s += " |"
-	err := VisitText(kind, []byte(body), func(role trace.Role, text []byte) { s += fmt.Sprintf(" %s:%q", role, text) })
+	s.WriteString(" |")
+	err := VisitText(kind, []byte(body), func(role trace.Role, text []byte) { fmt.Fprintf(&s, " %s:%q", role, text) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return s.String()
 }
 
 func TestAPIRequests(t *testing.T) {

@@ -138,22 +138,21 @@ func responsesItem(q *request, r *reader) {
 	q.add(role, n)
 }
 
-// responsesEvents are the events that carry output, by type.
-func responsesEvents(typ []byte) trace.ChunkKind {
-	name, ok := strings.CutPrefix(string(typ), "response.")
-	if name, ok = strings.CutSuffix(name, ".delta"); !ok {
-		return trace.ChunkNotSet
-	}
-	switch name {
-	case "output_text":
+// responsesDelta returns what the delta of an event of that type is, or
+// ChunkNotSet.
+func responsesDelta(typ []byte) trace.ChunkKind {
+	switch string(typ) {
+	case "response.output_text.delta":
 		return trace.ChunkText
-	case "reasoning_summary_text", "reasoning_text", "reasoning_summary", "reasoning":
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta",
+		"response.reasoning_summary.delta", "response.reasoning.delta":
 		return trace.ChunkReasoning
-	case "refusal":
+	case "response.refusal.delta":
 		return trace.ChunkRefusal
-	case "function_call_arguments", "custom_tool_call_input", "mcp_call_arguments", "code_interpreter_call_code":
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta",
+		"response.mcp_call_arguments.delta", "response.code_interpreter_call_code.delta":
 		return trace.ChunkToolArgs
-	case "audio.transcript":
+	case "response.audio.transcript.delta":
 		return trace.ChunkAudio
 	default:
 		return trace.ChunkNotSet

@@ -20,7 +20,6 @@ func responsesAnswer(f *frame, r *reader) {
 // responsesEvent is what an event says at its top; its type may stand last.
 type responsesEvent struct {
 	typ   []byte
-	delta span
 	piece piece
 	model []byte // beside the response: LiteLLM's
 	top   failure
@@ -63,7 +62,7 @@ func (e *responsesEvent) close(f *frame) {
 	if len(f.model) == 0 {
 		f.model = append(f.model, e.model...)
 	}
-	if kind := responsesEvents(e.typ); kind != trace.ChunkNotSet {
+	if kind := responsesDelta(e.typ); kind != trace.ChunkNotSet {
 		e.piece.kind = kind
 		f.pieces = append(f.pieces, e.piece)
 		e.place(f)
