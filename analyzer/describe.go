@@ -55,7 +55,11 @@ func Describe(d *tracedir.Dir) (*Summary, error) {
 	if broken != nil && c.summary.Exchanges == 0 {
 		return nil, fmt.Errorf("describe %q: %w", d.Path(), broken)
 	}
-	s := c.finish(d.Manifest())
+	losses, err := lossesOf(d)
+	if err != nil {
+		return nil, fmt.Errorf("describe %q: %w", d.Path(), err)
+	}
+	s := c.finish(d.Manifest(), losses)
 	s.Warnings = append(s.Warnings, append(d.Warnings(), d.Manifest().Warnings...)...)
 	if broken != nil {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("only the first %d exchanges could be read: %v", s.Exchanges, broken))
@@ -66,9 +70,38 @@ func Describe(d *tracedir.Dir) (*Summary, error) {
 	}
 	s.Marks = int64(len(marks))
 	if !d.Manifest().Clean {
-		s.Warnings = append(s.Warnings, "the recording was cut short: what was open at its end is missing")
+		s.Warnings = append(s.Warnings, cutShort(losses))
+	}
+	if missing := losses.ExchangesWritten - s.Exchanges; missing > 0 && broken == nil {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d exchanges that were counted as written are not here", missing))
 	}
 	return s, nil
+}
+
+// lossesOf are the totals of the manifest; of a recording that had no time to
+// write them, the sums of the capture table.
+func lossesOf(d *tracedir.Dir) (*trace.LossTotals, error) {
+	losses := d.Manifest().Losses
+	if losses.ExchangesSeen > 0 || d.Manifest().Clean {
+		return &losses, nil
+	}
+	var sums trace.LossTotals
+	for w, err := range tracedir.Rows[trace.CaptureWindow](d) {
+		if err != nil {
+			return nil, err
+		}
+		sums.Add(w)
+	}
+	return &sums, nil
+}
+
+// cutShort says what is missing of a trace whose end was not clean.
+func cutShort(l *trace.LossTotals) string {
+	text := "the recording was cut short: what was open at its end is missing"
+	if l.OpenAtEnd > 0 {
+		text += fmt.Sprintf(" (%d exchanges in the last second that was accounted for)", l.OpenAtEnd)
+	}
+	return text
 }
 
 // census gathers a summary.
@@ -123,13 +156,13 @@ func (c *census) take(r *describedRow) {
 	c.prefix.add(r)
 }
 
-func (c *census) finish(m *trace.Manifest) *Summary {
+func (c *census) finish(m *trace.Manifest, losses *trace.LossTotals) *Summary {
 	s := c.summary
 	s.Version, s.TimeBase = m.Version, string(m.TimeBase)
 	s.FirstUnixNs, s.LastUnixNs = c.arrivals.ends()
-	s.Bytes = bytesOf(&m.Losses, c.wire)
-	maps.Copy(s.Losses, m.Losses.LostByReason)
-	s.Unpaired = m.Losses.Unpaired
+	s.Bytes = bytesOf(m, losses, c.wire)
+	maps.Copy(s.Losses, losses.LostByReason)
+	s.Unpaired = losses.Unpaired
 	if m.Seal != nil {
 		s.Sealed = true
 		s.Sanitizer = &SummarySanitizer{Mode: string(m.Seal.Mode), Version: m.Seal.Version, PolicyHash: m.Seal.PolicyHash}
@@ -141,11 +174,16 @@ func (c *census) finish(m *trace.Manifest) *Summary {
 	return s
 }
 
-// bytesOf takes the capture's totals; where there was no capture, the bytes of
-// the bodies.
-func bytesOf(l *trace.LossTotals, bodies int64) SummaryBytes {
-	if l.BytesSeen == 0 && l.BytesLost == 0 {
-		return SummaryBytes{Wire: bodies, Captured: bodies}
+// bytesOf takes the capture's totals; of a run, which captured nothing and
+// missed nothing, the bytes of the bodies.
+func bytesOf(m *trace.Manifest, l *trace.LossTotals, bodies int64) SummaryBytes {
+	switch {
+	case m.Origin == trace.OriginImport:
+		return SummaryBytes{Reason: "the source trace does not say"}
+	case m.Origin != trace.OriginCapture:
+		return SummaryBytes{Wire: &bodies, Captured: &bodies, Lost: new(int64(0))}
+	case l.BytesSeen == 0 && !m.Clean:
+		return SummaryBytes{Reason: "the recording was cut short before it was accounted for"}
 	}
-	return SummaryBytes{Wire: l.BytesSeen, Captured: l.BytesSeen - l.BytesLost, Lost: l.BytesLost}
+	return SummaryBytes{Wire: &l.BytesSeen, Captured: new(l.BytesSeen - l.BytesLost), Lost: &l.BytesLost}
 }

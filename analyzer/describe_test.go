@@ -64,7 +64,7 @@ func TestDescribe(t *testing.T) {
 		Schema: SummarySchema, Version: "test", Warnings: []string{}, Exchanges: 300,
 		Outcomes: map[string]int64{"ok": 270, "http_error": 30}, APIKinds: map[string]int64{"openai.chat": 300},
 		FirstUnixNs: new(int64(0)), LastUnixNs: new(299 * second), TimeBase: "unix",
-		Bytes: SummaryBytes{Wire: 1000, Captured: 960, Lost: 40}, Losses: map[string]int64{"gap": 40}, Unpaired: 3, Sealed: true,
+		Bytes: SummaryBytes{Wire: new(int64(1000)), Captured: new(int64(960)), Lost: new(int64(40))}, Losses: map[string]int64{"gap": 40}, Unpaired: 3, Sealed: true,
 		Sanitizer: &SummarySanitizer{Mode: "shape", Version: "s1", PolicyHash: "p1"},
 		Rates: Rates{
 			SpanS: 299, MeanPerS: new(1.0), GapCV: new(0.0), Stationary: "yes",
@@ -161,6 +161,56 @@ func TestLengthsBuckets(t *testing.T) {
 			t.Fatalf("bucket of %d is %d after %d", v, b, last)
 		} else {
 			last = b
+		}
+	}
+}
+
+// A recording that was killed has no totals: they are in the capture table.
+func TestDescribeKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace")
+	w, err := tracedir.Create(path, &trace.Manifest{Origin: trace.OriginCapture, Seal: &trace.Seal{Mode: trace.ModeShape, Version: "s1"}}, tracedir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []trace.CaptureWindow{
+		{WindowStartUnixNs: 0, ExchangesSeen: 3, ExchangesWritten: 1, OpenAtEnd: 2, BytesSeen: 100, BytesLost: 10, LostByReason: map[string]int64{"gap": 10}},
+		{WindowStartUnixNs: second, ExchangesSeen: 1, ExchangesWritten: 2, OpenAtEnd: 1, BytesSeen: 50, Unpaired: 1},
+	} {
+		if err := w.WriteCapture(&row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := tracedir.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Describe(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{s.Bytes, s.Losses, s.Unpaired, s.Warnings}
+	want := []any{
+		SummaryBytes{Wire: new(int64(150)), Captured: new(int64(140)), Lost: new(int64(10))},
+		map[string]int64{"gap": 10},
+		int64(1),
+		[]string{
+			"the recording was cut short: what was open at its end is missing (1 exchanges in the last second that was accounted for)",
+			"3 exchanges that were counted as written are not here",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What nobody counted is not zero.
+func TestDescribeUnknownBytes(t *testing.T) {
+	for _, m := range []trace.Manifest{{Origin: trace.OriginImport, Clean: true}, {Origin: trace.OriginCapture}} {
+		if b := bytesOf(&m, new(trace.LossTotals), 7); b.Wire != nil || b.Captured != nil || b.Lost != nil || b.Reason == "" {
+			t.Errorf("%s: %+v", m.Origin, b)
 		}
 	}
 }

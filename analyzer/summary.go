@@ -33,13 +33,17 @@ type Summary struct {
 	Prefix   PrefixSharing    `json:"prefix"`
 }
 
-// SummaryBytes are the bytes of the capture.
+// SummaryBytes are the bytes of the capture: of TCP's payload, or, in a run,
+// of the bodies.
 type SummaryBytes struct {
 	// Wire is what crossed the wire, Captured the part that was seen, Lost the
-	// rest.
-	Wire     int64 `json:"wire"`
-	Captured int64 `json:"captured"`
-	Lost     int64 `json:"lost"`
+	// rest: wire = captured + lost. What was seen and not understood is in
+	// Captured; it stands among the losses as "blind:REASON".
+	Wire     *int64 `json:"wire"`
+	Captured *int64 `json:"captured"`
+	Lost     *int64 `json:"lost"`
+	// Reason says why they are nil.
+	Reason string `json:"reason,omitempty"`
 }
 
 // SummarySanitizer is the seal.

@@ -4,6 +4,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -254,7 +255,7 @@ func write(ctx context.Context, cfg Config, f format, unit time.Duration, s *sur
 	}
 	w, err := tracedir.Create(cfg.Out, m, tracedir.Options{Force: cfg.Force})
 	if err != nil {
-		return fmt.Errorf("create trace: %w", err)
+		return err
 	}
 	err = scanFile(ctx, cfg.Path, io.Discard, f, unit,
 		func(line int64, r *trace.Record) error {
@@ -266,7 +267,7 @@ func write(ctx context.Context, cfg Config, f format, unit time.Duration, s *sur
 	if err == nil {
 		err = w.SetManifest(func(m *trace.Manifest) { m.Clean = true })
 	}
-	return errors.Join(err, w.Close())
+	return cmp.Or(err, w.Close())
 }
 
 // stamp sets what every imported row has in common.

@@ -1,11 +1,14 @@
 package recorder
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // doubts says in words what a source could not read, for the user: whatever
 // may have been traffic of the services.
 func (s *SourceStats) doubts() []string {
-	list := s.Warnings
+	list := slices.Concat(s.Cut, s.Warnings)
 	for _, d := range []struct {
 		n    int64
 		text string

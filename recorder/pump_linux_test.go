@@ -15,7 +15,7 @@ import (
 // untilTaken stops a recording when the first exchange has come.
 type untilTaken struct{ stop context.CancelFunc }
 
-func (u untilTaken) Take(*trace.Exchange) error         { u.stop(); return nil }
+func (u untilTaken) Take(*trace.Exchange) error        { u.stop(); return nil }
 func (u untilTaken) Window(*trace.CaptureWindow) error { return nil }
 
 // A named pipe whose writer falls silent in the middle of a packet: a recording
@@ -31,12 +31,13 @@ func TestPipeThatStalls(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
 	go func() {
 		w, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err == nil {
 			_, err = w.Write(data[:30001])
 		}
-		<-ctx.Done()
+		<-over
 		ended <- errors.Join(err, w.Close())
 	}()
 	src, err := OpenFiles([]string{path})
@@ -47,10 +48,11 @@ func TestPipeThatStalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	close(over)
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if rep.Totals.ExchangesSeen == 0 || rep.Source.CutFiles != 0 || len(rep.Warnings) != 0 {
+	if rep.Totals.ExchangesSeen == 0 || rep.Source.Cut != nil || len(rep.Warnings) != 0 {
 		t.Errorf("report: %+v", rep)
 	}
 	if _, err := src.Next(); !errors.Is(err, io.EOF) {

@@ -147,8 +147,8 @@ type SourceStats struct {
 	// [Run] counts as blind; "fragment", "short", "bad_header", "nested" and
 	// "link_type", which may be.
 	Undecoded map[string]int64
-	// CutFiles is the number of files that end within a packet.
-	CutFiles int64
+	// Cut names the files that end within a packet, and where.
+	Cut []string
 	// KeepAlives is the number of keep-alive probes, OutOfWindow that of
 	// segments whose sequence number cannot belong to their connection.
 	KeepAlives, OutOfWindow int64

@@ -63,7 +63,7 @@ func (h *fileHeap) Pop() any {
 // that, Close ends a wait.
 //
 // A file that is no capture is a [*CaptureError] here. A file that ends within
-// a packet is a warning in Stats; one that is damaged further on is read up to
+// a packet is named in Stats; one that is damaged further on is read up to
 // there, the others to their end, and then Next returns the *CaptureError.
 func OpenFiles(paths []string, ports ...int) (Source, error) {
 	s := newFileSource(ports)
@@ -121,8 +121,7 @@ func (s *fileSource) advance(f *captureFile) bool {
 	switch {
 	case errors.Is(err, io.EOF), s.closed.Load():
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		s.stats.CutFiles++
-		s.warn(fmt.Sprintf("capture %q ends within a packet, at byte %d; all before it was read", filepath.Base(f.name), f.in.off))
+		s.stats.Cut = append(s.stats.Cut, fmt.Sprintf("capture %q ends within a packet, at byte %d; all before it was read", filepath.Base(f.name), f.in.off))
 	case s.failed == nil:
 		s.failed = fmt.Errorf("read capture %q: %w", f.name, err)
 		if broken := (*CaptureError)(nil); errors.As(err, &broken) {

@@ -177,10 +177,10 @@ func TestCutFile(t *testing.T) {
 	file := microPcap(linkRaw, spaced(1e9, convo(40000, "GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 204 \r\n\r\n")...)...)
 	log, src, _ := readBytes(t, file[:len(file)-5])
 	stats := src.Stats()
-	if stats.Packets != 6 || stats.CutFiles != 1 || len(stats.Warnings) != 1 {
+	if stats.Packets != 6 || len(stats.Cut) != 1 || len(stats.Warnings) != 0 {
 		t.Errorf("stats = %+v", stats)
 	}
-	if w := stats.Warnings[0]; !strings.Contains(w, `"test.pcap"`) || !strings.Contains(w, "byte ") {
+	if w := stats.Cut[0]; !strings.Contains(w, `"test.pcap"`) || !strings.Contains(w, "byte ") {
 		t.Errorf("warning %q", w)
 	}
 	if log.conns[1].end != "closed" || log.text(1, ToClient) == "" {

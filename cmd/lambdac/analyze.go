@@ -58,7 +58,7 @@ each objective holds. Writes analysis.json and report.html into the run.`,
 func analyzeRun(path string, o analyzer.Options) (*analyzer.Analysis, error) {
 	dir, err := tracedir.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open run: %w", err)
+		return nil, err
 	}
 	a, err := analyzer.Analyze(dir, o)
 	if errors.Is(err, analyzer.ErrNoRun) {

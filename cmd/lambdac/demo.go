@@ -131,7 +131,7 @@ func (d *demo) steps(ctx context.Context, c *cobra.Command, src recorder.Source)
 	if err := d.record(ctx, src, tracePath); err != nil {
 		return err
 	}
-	if err := show(c.OutOrStdout(), tracePath, false); err != nil {
+	if err := show(c, tracePath, false); err != nil {
 		return err
 	}
 	truth, err := d.truth(tracePath)
@@ -150,7 +150,7 @@ func (d *demo) steps(ctx context.Context, c *cobra.Command, src recorder.Source)
 
 // record sends the demo's traffic while recording it.
 func (d *demo) record(ctx context.Context, src recorder.Source, path string) error {
-	recording, stop := context.WithCancel(ctx)
+	recordingCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	type result struct {
 		report recorder.Report
@@ -158,7 +158,8 @@ func (d *demo) record(ctx context.Context, src recorder.Source, path string) err
 	}
 	done := make(chan result, 1)
 	go func() {
-		report, err := recordFrom(recording, src, path, d.force, recorder.Config{Vantage: trace.VantageServer})
+		r := recording{out: path, force: d.force, live: true, how: recorder.Config{Vantage: trace.VantageServer}}
+		report, err := r.from(recordingCtx, src)
 		done <- result{report, err}
 	}()
 	traffic := traffic{target: d.target, perS: demoRecordPerS, span: demoRecordFor, seed: d.seed, dial: d.dial}
@@ -170,9 +171,6 @@ func (d *demo) record(ctx context.Context, src recorder.Source, path string) err
 	stop()
 	r := <-done
 	err = errors.Join(err, r.err, src.Close())
-	for _, warning := range r.report.Warnings {
-		d.ui.warn("%s", warning)
-	}
 	if err != nil {
 		return err
 	}
@@ -189,7 +187,7 @@ func (d *demo) replayTime() time.Duration {
 func (d *demo) truth(path string) (twin.Estimate, error) {
 	dir, err := tracedir.Open(path)
 	if err != nil {
-		return twin.Estimate{}, fmt.Errorf("open trace: %w", err)
+		return twin.Estimate{}, err
 	}
 	records, err := readRecords(dir)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/lambdac/lambdac/trace"
@@ -53,12 +54,17 @@ func exitCode(w io.Writer, err error) int {
 		exit = classify(err)
 	}
 	if exit.err != nil {
-		fmt.Fprintf(w, "lambdac: error: %v\n", exit.err)
+		fmt.Fprintf(w, "lambdac: error: %s\n", oneLine(exit.err))
 		if exit.hint != "" {
 			fmt.Fprintf(w, "lambdac: hint: %s\n", exit.hint)
 		}
 	}
 	return exit.code
+}
+
+// oneLine is an error's text; errors that were joined stand in a row.
+func oneLine(err error) string {
+	return strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; ")
 }
 
 // classify gives an error from a stage its exit code and hint.
@@ -70,12 +76,14 @@ func classify(err error) *exitError {
 		return &exitError{exitInvalid, err, "free space or choose another -o; what was closed before is complete and readable"}
 	case errors.Is(err, fs.ErrExist):
 		return &exitError{exitUsage, err, "choose another -o, or add --force to replace it"}
-	case errors.Is(err, fs.ErrPermission):
-		return &exitError{exitUsage, err, "run as root, or grant the missing permission"}
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return &exitError{exitUsage, err, "choose a place that you may use, grant the missing permission, or run as root"}
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+		return &exitError{exitUsage, err, "check the path: a file is a capture, a directory is a trace or a run"}
 	case errors.Is(err, fs.ErrNotExist):
 		return &exitError{exitUsage, err, "check the path"}
 	case errors.Is(err, context.Canceled):
 		return &exitError{exitStopped, errors.New("stopped by the user"), ""}
 	}
-	return &exitError{code: exitUsage, err: err}
+	return &exitError{exitUsage, err, "see lambdac --help for what each command wants"}
 }

@@ -20,11 +20,11 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run executes one command line and returns the exit code. The first SIGINT
 // or SIGTERM cancels the command's context, so that it stops cleanly; the
-// second one ends the process.
+// second one ends the process at once.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer heedSignals(cancel)()
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -32,6 +32,30 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	return exitCode(stderr, err)
+}
+
+// heedSignals calls stop at the first signal to end and ends the process at
+// the second. It returns what ends that.
+func heedSignals(stop func()) (unheed func()) {
+	signals, over := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for first := true; ; first = false {
+			select {
+			case s := <-signals:
+				if !first {
+					os.Exit(128 + int(s.(syscall.Signal)))
+				}
+				stop()
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(over)
+	}
 }
 
 func newRoot() *cobra.Command {
@@ -56,7 +80,7 @@ Results go to stdout, progress and messages to stderr. Exit codes:
 		SilenceUsage:  true,
 		Version:       version,
 	}
-	root.PersistentFlags().Bool("quiet", false, "no progress and no messages but errors")
+	root.PersistentFlags().Bool("quiet", false, "no progress and no messages but warnings and errors")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exitError{code: exitUsage, err: err, hint: "see lambdac " + commandPath(c) + " --help"}
 	})

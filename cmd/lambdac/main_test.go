@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 //	serve KIND VAR    start a target in this process; its URL goes to $VAR
 //	mkcapture KIND F  write a small capture file
 //	validate FILE…    check JSON documents against the published schemas
+//	head N FILE TO    copy the first N bytes of a file
+//	garble FILE TO    copy a file and append what is none of it
 //	exit CODE CMD…    run CMD, which must end with this exit code
 func TestScripts(t *testing.T) {
 	captures, err := filepath.Abs("../../recorder/testdata/captures")
@@ -42,6 +44,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":     serve,
 			"mkcapture": makeCapture,
+			"head":      head,
+			"garble":    garble,
 			"exit":      exits,
 			"validate":  validate,
 		},
@@ -126,4 +130,22 @@ func makeCapture(ts *testscript.TestScript, neg bool, args []string) {
 		b.Write(make([]byte, 52))
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o600))
+}
+
+func head(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: head N FILE TO")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	data := ts.ReadFile(args[1])
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(data[:n]), 0o600))
+}
+
+func garble(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: garble FILE TO")
+	}
+	garbled := append([]byte(ts.ReadFile(args[0])), bytes.Repeat([]byte{0xff}, 100)...)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), garbled, 0o600))
 }

@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lambdac/lambdac/internal/llmwire"
 	"github.com/lambdac/lambdac/recorder"
-	"github.com/lambdac/lambdac/sanitizer"
 	"github.com/lambdac/lambdac/trace"
-	"github.com/lambdac/lambdac/trace/tracedir"
 )
 
 // recordFlags are the flags of record.
@@ -60,7 +56,7 @@ Stops cleanly on SIGINT and SIGTERM.`,
 	f.StringArrayVar(&o.rules, "api-rule", nil, "PATH=KIND: what requests to a path are, such as '/gw/*/chat=openai.chat' (repeatable; the first that fits is believed)")
 	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape")
 	f.StringVar(&o.vantage, "vantage", string(trace.VantageServer), "where the packets were seen: client, server or proxy")
-	f.DurationVar(&o.span, "for", 0, "stop after this long (live capture)")
+	f.DurationVar(&o.span, "for", 0, "stop after this long (interface or pipe)")
 	f.StringVarP(&o.out, "out", "o", "", "trace directory to make")
 	f.BoolVar(&o.force, "force", false, "replace an existing trace directory")
 	f.BoolVar(&o.asJSON, "json", false, "print the summary as JSON")
@@ -78,6 +74,10 @@ func (o *recordFlags) check() error {
 		return usage(see, "nothing to record: give --pcap FILE or --iface IF --port P")
 	case o.iface != "" && len(o.ports) == 0:
 		return usage("add --port 8000", "--iface needs the server's port")
+	case o.span < 0:
+		return usage(see, "--for %s: want a time above 0", o.span)
+	case o.span > 0 && !o.flows():
+		return usage("leave --for out: a file has its own end", "--for is for traffic of this moment: an interface or a pipe")
 	case o.mode != string(trace.ModeShape):
 		return usage("use --mode shape", "mode %q: only shape is built", o.mode)
 	}
@@ -111,90 +111,91 @@ func record(c *cobra.Command, o *recordFlags) error {
 		}
 		cfg.Rules = append(cfg.Rules, rule)
 	}
-	src, err := openSource(o)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
 	ctx := c.Context()
 	if o.span > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.span)
 		defer cancel()
 	}
-	u := newUI(c)
-	u.say("recording from %s (%s)", sourceName(o), why(o))
-	rep, err := recordFrom(ctx, src, o.out, o.force, cfg)
-	for _, warning := range rep.Warnings {
-		u.warn("%s", warning)
-	}
-	broken := (*recorder.CaptureError)(nil)
-	if err != nil && !errors.As(err, &broken) {
-		return err
-	}
-	if err := show(c.OutOrStdout(), o.out, o.asJSON); err != nil {
-		return err
-	}
+	src, err := openSource(ctx, o)
 	if err != nil {
-		return &exitError{exitInvalid, err, "what could be read is in " + o.out}
+		return err
 	}
-	if rep.Totals.ExchangesSeen == 0 {
-		return &exitError{exitInvalid, errors.New("no HTTP exchange was seen"), "check the port and the interface; is the traffic encrypted? then give --tls-keylog; see the losses above"}
+	defer src.Close()
+	u := newUI(c)
+	u.say("recording from %s", sourceName(o))
+	r := recording{
+		out: o.out, force: o.force, live: o.flows(), how: cfg,
+		progress: showProgress(u, src, sizeOf(o.pcaps)),
+	}
+	rep, err := r.from(ctx, src)
+	u.endLine()
+	if err != nil && !damaged(err) {
+		for _, warning := range rep.Warnings {
+			u.warn("%s", warning)
+		}
+		return err
+	}
+	if err := show(c, o.out, o.asJSON); err != nil {
+		return err
+	}
+	if r.live && ctx.Err() != nil {
+		rep.Source.Cut = nil // the pipe was left where it was
+	}
+	return recorded(&rep, err, !r.live && ctx.Err() != nil, o.out)
+}
+
+// recorded is the exit code of a recording whose trace is there: 2 where
+// nothing can be done with it, or where a part of the input is missing.
+func recorded(rep *recorder.Report, damage error, stopped bool, out string) error {
+	kept := "what could be read is in " + out
+	switch {
+	case damage != nil:
+		return &exitError{exitInvalid, damage, kept}
+	case rep.Totals.ExchangesSeen == 0:
+		return nothing(rep)
+	case len(rep.Source.Cut) > 0:
+		return &exitError{exitInvalid, errors.New(rep.Source.Cut[0]), kept}
+	case stopped:
+		return &exitError{exitInvalid, errors.New("stopped before the capture's end"), kept}
 	}
 	return nil
 }
 
-func openSource(o *recordFlags) (recorder.Source, error) {
+// openSource opens what to record from. It does not outlast ctx: a pipe may
+// be opened, and its first bytes waited for, for ever.
+func openSource(ctx context.Context, o *recordFlags) (recorder.Source, error) {
 	if o.iface != "" {
 		return recorder.OpenInterface(o.iface, o.ports)
 	}
-	if len(o.pcaps) == 1 && o.pcaps[0] == "-" {
-		return recorder.OpenReader(os.Stdin, "standard input", o.ports...)
+	type opened struct {
+		src recorder.Source
+		err error
 	}
-	return recorder.OpenFiles(o.pcaps, o.ports...)
+	done := make(chan opened, 1)
+	go func() {
+		src, err := recorder.OpenFiles(o.pcaps, o.ports...)
+		done <- opened{src, err}
+	}()
+	select {
+	case got := <-done:
+		return got.src, got.err
+	case <-ctx.Done():
+		return nil, &exitError{exitInvalid, errors.New("stopped before the capture began"), "is anything written to the pipe?"}
+	}
 }
+
+// flows reports whether the traffic is of this moment.
+func (o *recordFlags) flows() bool { return o.iface != "" || flows(o.pcaps) }
 
 func sourceName(o *recordFlags) string {
-	if o.iface != "" {
+	switch {
+	case o.iface != "":
 		return fmt.Sprintf("interface %s, ports %v", o.iface, o.ports)
+	case len(o.pcaps) == 1 && o.pcaps[0] == "-":
+		return "the standard input"
+	case len(o.pcaps) == 1:
+		return o.pcaps[0]
 	}
 	return fmt.Sprintf("%d capture files", len(o.pcaps))
-}
-
-// why says in a few words which source is used.
-func why(o *recordFlags) string {
-	if o.iface != "" {
-		return "AF_PACKET, as asked for"
-	}
-	return "as asked for"
-}
-
-// recordFrom runs the way of every recording: source, recorder, sanitizer,
-// directory. Whatever ends it, what was written is complete and readable.
-func recordFrom(ctx context.Context, src recorder.Source, out string, force bool, how recorder.Config) (recorder.Report, error) {
-	live := src.Name() != "pcap"
-	how.Version, how.KeepText = version, true
-	cfg := sanitizer.Config{Policy: sanitizer.DefaultPolicy(), Mode: trace.ModeShape, Version: version, Live: live}
-	seal, err := sanitizer.Seal(cfg)
-	if err != nil {
-		return recorder.Report{}, fmt.Errorf("seal trace: %w", err)
-	}
-	dir, err := tracedir.Create(filepath.Clean(out), newManifest(trace.OriginCapture, &seal), tracedir.Options{Force: force, Live: live})
-	if err != nil {
-		return recorder.Report{}, fmt.Errorf("create trace: %w", err)
-	}
-	clean, err := sanitizer.New(cfg, dir)
-	if err != nil {
-		return recorder.Report{}, errors.Join(fmt.Errorf("start sanitizer: %w", err), dir.Close())
-	}
-	rep, err := recorder.Run(ctx, src, clean, how)
-	err = errors.Join(err, clean.Close())
-	told := dir.SetManifest(func(m *trace.Manifest) {
-		m.Clean = err == nil
-		m.Warnings = append(m.Warnings, rep.Warnings...)
-		if broken := (*recorder.CaptureError)(nil); errors.As(err, &broken) {
-			m.Warnings = append(m.Warnings, fmt.Sprintf("a capture file is damaged at byte %d: %s", broken.Offset, broken.Problem))
-		}
-	})
-	return rep, errors.Join(err, told, dir.Close())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,7 +163,7 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, force bool) (*replayer.Result, error) {
 	dir, err := tracedir.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open trace: %w", err)
+		return nil, err
 	}
 	records, err := readRecords(dir)
 	if err != nil {
@@ -179,13 +180,13 @@ func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, for
 	m.TimeBase = trace.TimeUnix
 	w, err := tracedir.Create(out, m, tracedir.Options{Force: force, Live: true})
 	if err != nil {
-		return nil, fmt.Errorf("create run: %w", err)
+		return nil, err
 	}
 	result, err := replayer.Run(ctx, cfg, from, w)
 	if err == nil {
 		err = w.SetManifest(func(m *trace.Manifest) { m.Clean = true })
 	}
-	if err := errors.Join(err, w.Close()); err != nil {
+	if err := cmp.Or(err, w.Close()); err != nil {
 		return result, replayError(err)
 	}
 	return result, nil

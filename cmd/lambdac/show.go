@@ -23,7 +23,7 @@ func newShow() *cobra.Command {
 		Example: "  lambdac show traces/tuesday\n  lambdac show traces/tuesday --json | jq .rates",
 		Args:    oneArg("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return show(c.OutOrStdout(), args[0], asJSON)
+			return show(c, args[0], asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as one JSON document")
@@ -40,12 +40,11 @@ func oneArg(name string) cobra.PositionalArgs {
 	}
 }
 
-// show prints the summary of a directory. One without any exchange is an
-// error after it was shown: nothing can be done with it.
-func show(w io.Writer, path string, asJSON bool) error {
+// show prints the summary of a directory, and its doubts as messages.
+func show(c *cobra.Command, path string, asJSON bool) error {
 	dir, err := tracedir.Open(path)
 	if err != nil {
-		return fmt.Errorf("open trace: %w", err)
+		return err
 	}
 	s, err := analyzer.Describe(dir)
 	if err != nil {
@@ -53,9 +52,15 @@ func show(w io.Writer, path string, asJSON bool) error {
 	}
 	s.Version = version
 	if asJSON {
-		return printJSON(w, s)
+		err = printJSON(c.OutOrStdout(), s)
+	} else {
+		err = printSummary(c.OutOrStdout(), path, s)
 	}
-	return printSummary(w, path, s)
+	u := newUI(c)
+	for _, warning := range s.Warnings {
+		u.warn("%s", warning)
+	}
+	return err
 }
 
 func printSummary(w io.Writer, path string, s *analyzer.Summary) error {
@@ -78,15 +83,12 @@ func printSummary(w io.Writer, path string, s *analyzer.Summary) error {
 		line(&b, "prefix", fmt.Sprintf("%.1f %% of %d blocks seen before", *s.Prefix.SeenShare*100, s.Prefix.Blocks))
 	}
 	line(&b, "sessions", fmt.Sprintf("%d with %d exchanges, %d tenants", s.Sessions.Sessions, s.Sessions.InSession, s.Sessions.Tenants))
-	line(&b, "bytes", fmt.Sprintf("%d on the wire, %d captured, %d lost", s.Bytes.Wire, s.Bytes.Captured, s.Bytes.Lost))
+	line(&b, "bytes", bytesLine(&s.Bytes))
 	if len(s.Losses) > 0 {
 		line(&b, "losses", counts(s.Losses))
 	}
 	if s.Unpaired > 0 {
 		line(&b, "unpaired", fmt.Sprint(s.Unpaired))
-	}
-	for _, warning := range s.Warnings {
-		line(&b, "warning", warning)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -111,6 +113,13 @@ func counts(m map[string]int64) string {
 		parts = append(parts, fmt.Sprintf("%s %d", name, m[name]))
 	}
 	return strings.Join(parts, ", ")
+}
+
+func bytesLine(s *analyzer.SummaryBytes) string {
+	if s.Wire == nil || s.Captured == nil || s.Lost == nil {
+		return "unknown: " + s.Reason
+	}
+	return fmt.Sprintf("%d on the wire, %d captured, %d lost", *s.Wire, *s.Captured, *s.Lost)
 }
 
 func rates(r *analyzer.Rates) string {

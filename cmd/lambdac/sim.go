@@ -149,7 +149,7 @@ func printTruth(c *cobra.Command, o *simFlags, p twin.Params) error {
 	if o.trace != "" {
 		dir, err := tracedir.Open(o.trace)
 		if err != nil {
-			return fmt.Errorf("open trace: %w", err)
+			return err
 		}
 		records, err := readRecords(dir)
 		if err != nil {

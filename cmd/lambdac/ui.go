@@ -48,11 +48,7 @@ func (u *ui) warn(format string, args ...any) {
 // progress prints a status line: rewritten in place five times a second on a
 // terminal, a new line every five seconds elsewhere.
 func (u *ui) progress(format string, args ...any) {
-	every := 5 * time.Second
-	if u.terminal {
-		every = 200 * time.Millisecond
-	}
-	if u.quiet || time.Since(u.last) < every {
+	if !u.due() {
 		return
 	}
 	u.last = time.Now()
@@ -63,6 +59,15 @@ func (u *ui) progress(format string, args ...any) {
 	}
 	fmt.Fprintf(u.w, "\r\x1b[K%s", line)
 	u.open = true
+}
+
+// due reports whether progress would print.
+func (u *ui) due() bool {
+	every := 5 * time.Second
+	if u.terminal {
+		every = 200 * time.Millisecond
+	}
+	return !u.quiet && time.Since(u.last) >= every
 }
 
 func (u *ui) endLine() {

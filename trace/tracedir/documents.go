@@ -25,7 +25,9 @@ func completed(m *trace.Manifest) *trace.Manifest {
 }
 
 // SetManifest changes the manifest and replaces manifest.json in one step.
-// update must not keep the pointer, call the Writer, or remove the seal.
+// update must not keep the pointer, call the Writer, or remove the seal. That
+// the end was clean reaches the disk with [Writer.Close] only, and not where
+// that fails: before, rows may still be missing.
 func (w *Writer) SetManifest(update func(*trace.Manifest)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +44,20 @@ func (w *Writer) SetManifest(update func(*trace.Manifest)) error {
 }
 
 func (w *Writer) writeManifest() error {
-	return writeJSON(filepath.Join(w.path, manifestFile), w.manifest)
+	m := *w.manifest
+	m.Clean = m.Clean && w.complete
+	return writeJSON(filepath.Join(w.path, manifestFile), &m)
+}
+
+// confirm makes it known that all rows are there. The caller holds mu.
+func (w *Writer) confirm() {
+	if w.failed != nil {
+		return
+	}
+	w.complete = true
+	if w.manifest.Clean {
+		w.note(w.writeManifest())
+	}
 }
 
 // SetLevels replaces levels.json.

@@ -165,5 +165,7 @@ func (w *Writer) closeLive() error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.abandon()
+	w.abandon()
+	w.confirm()
+	return w.failed
 }

@@ -1,7 +1,7 @@
 package tracedir
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,6 +46,7 @@ type Writer struct {
 	manifest *trace.Manifest
 	failed   error
 	closed   bool
+	complete bool  // all parts are closed
 	bytes    int64 // about the memory of the rows gathered
 
 	requests  *table[trace.Record]
@@ -212,8 +213,8 @@ func (w *Writer) note(err error) error {
 }
 
 // Close completes the last parts, folds a live recording's parts, and returns
-// the Writer's first error. The manifest is left as it was last set. A second
-// call does nothing.
+// the Writer's first error. The manifest is left as it was last set, but for
+// the word of a clean end where there was an error. A second call does nothing.
 func (w *Writer) Close() error {
 	if w.live != nil {
 		return w.closeLive()
@@ -225,9 +226,11 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	if w.failed == nil {
-		w.note(errors.Join(w.endAll()...))
+		w.note(cmp.Or(w.endAll()...))
 	}
-	return w.abandon()
+	w.abandon()
+	w.confirm()
+	return w.failed
 }
 
 func (w *Writer) endAll() []error {
@@ -241,11 +244,10 @@ func endTable[T any](w *Writer, t *table[T]) error {
 	return t.end(metadata(filepath.Base(t.dir), w.manifest))
 }
 
-// abandon removes what is unfinished, and returns the first error.
-func (w *Writer) abandon() error {
-	err := errors.Join(w.bodies.out.abandon(), w.features.out.abandon(), w.requests.out.abandon(),
-		w.capture.out.abandon(), w.telemetry.out.abandon())
-	return w.note(err)
+// abandon removes what is unfinished.
+func (w *Writer) abandon() {
+	w.note(cmp.Or(w.bodies.out.abandon(), w.features.out.abandon(), w.requests.out.abandon(),
+		w.capture.out.abandon(), w.telemetry.out.abandon()))
 }
 
 const smallRowBytes = 256

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -302,6 +304,40 @@ func TestClosedWriterRefuses(t *testing.T) {
 		}
 		if err := w.Write(new(trace.Record)); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("live=%v: error %v, want ErrClosed", live, err)
+		}
+	}
+}
+
+// A clean end is known once all rows are there, and never where they are not.
+func TestCleanOnlyWhenComplete(t *testing.T) {
+	clean := func(m *trace.Manifest) { m.Clean = true }
+	for _, live := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "trace")
+		full := false
+		s := noSeams()
+		s.ticks = make(chan time.Time)
+		s.create = func(path string) (partFile, error) {
+			if full {
+				return nil, syscall.ENOSPC
+			}
+			return createFile(path)
+		}
+		w, err := create(path, &trace.Manifest{Origin: trace.OriginCapture, Seal: &trace.Seal{Mode: trace.ModeShape, Version: "1"}}, Options{Live: live}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Write(new(trace.Record)), w.SetManifest(clean)); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := readManifest(path); err != nil || m.Clean {
+			t.Errorf("live %v: clean before the end: %v %v", live, m, err)
+		}
+		full = true
+		if err := w.Close(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("live %v: Close: %v", live, err)
+		}
+		if m, err := readManifest(path); err != nil || m.Clean {
+			t.Errorf("live %v: clean though a part is missing: %v %v", live, m, err)
 		}
 	}
 }
