@@ -111,24 +111,8 @@ func anthropicRequest(q *request, r *reader) {
 // anthropicTurn reads one message. A user's message that brings the result of
 // a tool is the tool's.
 func anthropicTurn(q *request, r *reader) {
-	role := trace.RoleUnknown
-	var content []byte
-	if !r.open('{') {
-		q.addSizeless()
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
-		switch string(key) {
-		case "role":
-			text, _ := r.text()
-			role = chatRole(text)
-		case "content":
-			content = r.raw()
-		default:
-			r.skip()
-		}
-	}
-	if r.err != nil {
+	role, content, ok := turn(q, r)
+	if !ok {
 		return
 	}
 	// Inside a text the quotes would be escaped.

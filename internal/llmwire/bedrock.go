@@ -97,24 +97,9 @@ func bedrockPrompt(q *request, system, messages []byte) {
 }
 
 func bedrockMessage(q *request, r *reader) {
-	role := trace.RoleUnknown
-	var content []byte
-	if !r.open('{') {
-		q.addSizeless()
-		return
+	if role, content, ok := turn(q, r); ok {
+		q.add(role, bedrockContent(q, role, content))
 	}
-	for key := r.key(); key != nil; key = r.key() {
-		switch string(key) {
-		case "role":
-			text, _ := r.text()
-			role = chatRole(text)
-		case "content":
-			content = r.raw()
-		default:
-			r.skip()
-		}
-	}
-	q.add(role, bedrockContent(q, role, content))
 }
 
 // bedrockContent visits a content and returns the bytes of its text.

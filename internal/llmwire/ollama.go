@@ -44,7 +44,7 @@ func ollamaParam(q *request, r *reader, key []byte) bool {
 			q.params.Stream = on
 		}
 	case "options":
-		ollamaOptions(&q.params, r)
+		sampling(q, r)
 	case "format":
 		ollamaFormat(q, r)
 	case "think":
@@ -59,32 +59,6 @@ func ollamaParam(q *request, r *reader, key []byte) bool {
 		return false
 	}
 	return true
-}
-
-func ollamaOptions(p *trace.Request, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
-		switch string(key) {
-		case "num_predict": // below 0: without a bound
-			p.MaxTokens = r.int32At(0)
-		case "seed":
-			p.Seed = r.int64p()
-		case "top_k":
-			p.TopK = r.int32At(-1)
-		case "temperature":
-			p.Temperature = r.float64p()
-		case "top_p":
-			p.TopP = r.float64p()
-		case "frequency_penalty":
-			p.FrequencyPenalty = r.float64p()
-		case "presence_penalty":
-			p.PresencePenalty = r.float64p()
-		default:
-			r.skip()
-		}
-	}
 }
 
 // ollamaFormat reads "json" or a JSON schema.
@@ -146,44 +120,7 @@ func ollamaMessage(q *request, r *reader) {
 	if r.err != nil {
 		return
 	}
-	q.add(role, chatContent(q, role, thinking)+chatContent(q, role, content)+ollamaCalls(q, role, calls))
-}
-
-// ollamaCalls visits the arguments of calls, which are objects here.
-func ollamaCalls(q *request, role trace.Role, raw []byte) (n int) {
-	if first(raw) != '[' {
-		return 0
-	}
-	r := &q.sub
-	r.reset(raw)
-	r.open('[')
-	for r.more() {
-		if !r.open('{') {
-			continue
-		}
-		for key := r.key(); key != nil; key = r.key() {
-			if string(key) == "function" {
-				n += ollamaArguments(q, r, role)
-			} else {
-				r.skip()
-			}
-		}
-	}
-	return n
-}
-
-func ollamaArguments(q *request, r *reader, role trace.Role) (n int) {
-	if !r.open('{') {
-		return 0
-	}
-	for key := r.key(); key != nil; key = r.key() {
-		if string(key) == "arguments" {
-			n += q.say(role, r.raw())
-		} else {
-			r.skip()
-		}
-	}
-	return n
+	q.add(role, chatContent(q, role, thinking)+chatContent(q, role, content)+chatCalls(q, role, calls))
 }
 
 func ollamaGenerateRequest(q *request, r *reader) {

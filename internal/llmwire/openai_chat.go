@@ -181,16 +181,21 @@ func chatCalls(q *request, role trace.Role, raw []byte) (n int) {
 	return n
 }
 
+// chatArguments visits the arguments of one call: JSON in a string, or the
+// object itself.
 func chatArguments(q *request, r *reader, role trace.Role) (n int) {
 	if !r.open('{') {
 		return 0
 	}
 	for key := r.key(); key != nil; key = r.key() {
-		if string(key) == "arguments" {
+		switch {
+		case string(key) != "arguments":
+			r.skip()
+		case r.kind() == '"':
 			text, _ := r.text()
 			n += q.say(role, text)
-		} else {
-			r.skip()
+		default:
+			n += q.say(role, r.raw())
 		}
 	}
 	return n

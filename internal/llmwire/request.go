@@ -46,6 +46,27 @@ func (q *request) add(role trace.Role, bytes int) {
 	q.messages = append(q.messages, trace.Message{Role: role, Bytes: int32(min(bytes, math.MaxInt32))})
 }
 
+// turn reads a message of a role and a content, the latter kept back until the
+// role is known; not ok where it is no object.
+func turn(q *request, r *reader) (role trace.Role, content []byte, ok bool) {
+	if !r.open('{') {
+		q.addSizeless()
+		return role, nil, false
+	}
+	for key := r.key(); key != nil; key = r.key() {
+		switch string(key) {
+		case "role":
+			text, _ := r.text()
+			role = chatRole(text)
+		case "content":
+			content = r.raw()
+		default:
+			r.skip()
+		}
+	}
+	return role, content, r.err == nil
+}
+
 // addSizeless counts one message whose text is unknown.
 func (q *request) addSizeless() {
 	q.count++

@@ -17,7 +17,7 @@ func sampling(q *request, r *reader) {
 func samplingParam(q *request, r *reader, key []byte) bool {
 	p := &q.params
 	switch string(key) {
-	case "max_new_tokens", "maxTokens", "max_gen_len", "maxTokenCount", "max_tokens_to_sample", "n_predict":
+	case "max_new_tokens", "maxTokens", "max_gen_len", "maxTokenCount", "max_tokens_to_sample", "n_predict", "num_predict":
 		p.MaxTokens = r.int32At(0)
 	case "topP", "p":
 		p.TopP = r.float64p()
