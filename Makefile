@@ -4,13 +4,14 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PYTHON  := .venv/bin/python
 LAMBDAC_PYTHON ?= $(if $(wildcard $(PYTHON)),$(CURDIR)/$(PYTHON))
-export LAMBDAC_PYTHON
+LAMBDAC_NODE ?= $(if $(wildcard .node/node_modules),$(CURDIR)/.node)
+export LAMBDAC_PYTHON LAMBDAC_NODE
 export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 
 # The packages in which goroutines share memory.
 CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./cmd/lambdac
 
-.PHONY: build demo test race check fuzz bench calibrate python-env real-server clean
+.PHONY: build demo test race check fuzz bench calibrate python-env node-env real-server clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
@@ -47,9 +48,14 @@ bench: ## speed figures, with bytes/s and allocations
 calibrate: ## the full calibration tables and all demo seeds; an hour or so
 	LAMBDAC_CALIBRATE=1 $(GO) test -timeout 3h -run 'Calibrat' -v ./...
 
-python-env: ## a Python with the pinned readers that the interoperability tests use
+python-env: ## a Python with the pinned readers and API clients that the interoperability tests use
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet -r internal/testenv/requirements.txt
+
+node-env: ## the same for Node.js: the pinned API clients
+	mkdir -p .node
+	cp internal/testenv/package.json .node/
+	cd .node && npm install --silent --no-fund --no-audit --ignore-scripts
 
 clean:
 	rm -rf bin demo-out

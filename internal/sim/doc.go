@@ -1,11 +1,11 @@
-// Package sim is a simulated inference server that speaks the OpenAI API: the
-// scheduler of package twin behind HTTP, in real time. What a client measures
-// against it is what [twin.Capacity] and [twin.ErrorCurve] say for the same
-// parameters, since there is no second model: every token leaves at the wall
-// time that corresponds to its virtual time.
+// Package sim is a simulated inference server that speaks the OpenAI API and
+// Anthropic's: the scheduler of package twin behind HTTP, in real time. What a
+// client measures against it is what [twin.Capacity] and [twin.ErrorCurve] say
+// for the same parameters, since there is no second model: every token leaves
+// at the wall time that corresponds to its virtual time.
 //
 // Endpoints: POST /v1/chat/completions, /v1/completions, /v1/embeddings (with
-// or without the /v1); GET /v1/models, /health, /metrics.
+// or without the /v1), /v1/messages; GET /v1/models, /health, /metrics.
 //
 // # Tokens
 //
@@ -18,9 +18,10 @@
 // An answer has exactly max_tokens (or max_completion_tokens) tokens where
 // the request says so, up to Config.MaxOutputTokens, and the finish reason
 // "length"; otherwise its length is drawn from the mix by seed and the number
-// of the request, and the finish reason is "stop". Each token is one event,
-// written and flushed on its own. The role comes with the first token, and
-// the finish reason, the usage and the end mark with the last.
+// of the request, and the finish reason is "stop". At /v1/messages a limit is
+// a must, and the reason is "max_tokens". Each token is one event, written and
+// flushed on its own. The role comes with the first token, and the finish
+// reason, the usage and the end mark with the last.
 //
 // # Failures
 //

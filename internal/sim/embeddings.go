@@ -36,12 +36,12 @@ type wireEmbeddings struct {
 func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	q, err := s.readRequest(w, r)
 	if err != nil {
-		refuse(w, err)
+		refuse(w, err, openAIError)
 		return
 	}
 	inputs, err := readInputs(q.Input)
 	if err != nil {
-		refuse(w, err)
+		refuse(w, err, openAIError)
 		return
 	}
 	dimensions := defaultDimensions
@@ -49,14 +49,14 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 		dimensions = *q.Dimensions
 	}
 	if dimensions < 1 || dimensions > maxDimensions {
-		refuse(w, &badRequest{http.StatusBadRequest, "dimensions: want 1 to 4096"})
+		refuse(w, &badRequest{http.StatusBadRequest, "dimensions: want 1 to 4096"}, openAIError)
 		return
 	}
 	body, tokens := embed(inputs, dimensions, q.EncodingFormat == "base64")
 	body.Model = q.Model
 	t := s.driver.submit(twin.Job{ID: s.driver.number(), InputTokens: tokens})
 	if t == nil {
-		s.fail(w, twin.Event{Status: http.StatusServiceUnavailable})
+		s.fail(w, twin.Event{Status: http.StatusServiceUnavailable}, openAIError)
 		return
 	}
 	defer s.driver.abandon(t)
@@ -64,7 +64,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if t.end.Kind != twin.Done {
-		s.fail(w, t.end)
+		s.fail(w, t.end, openAIError)
 		return
 	}
 	writeJSON(w, http.StatusOK, body)

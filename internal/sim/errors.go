@@ -28,7 +28,10 @@ var errorTypes = map[int]string{
 	http.StatusServiceUnavailable:    "ServiceUnavailableError",
 }
 
-func writeError(w http.ResponseWriter, status int, message string) {
+// errorForm writes an error as one API has it.
+type errorForm func(w http.ResponseWriter, status int, message string)
+
+func openAIError(w http.ResponseWriter, status int, message string) {
 	var e wireError
 	e.Error.Message, e.Error.Type, e.Error.Code = message, errorTypes[status], status
 	writeJSON(w, status, e)
@@ -47,27 +50,27 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 }
 
 // refuse answers a request that the simulator does not take.
-func refuse(w http.ResponseWriter, err error) {
+func refuse(w http.ResponseWriter, err error, write errorForm) {
 	status := http.StatusBadRequest
 	var bad *badRequest
 	if errors.As(err, &bad) {
 		status = bad.status
 	}
-	writeError(w, status, err.Error())
+	write(w, status, err.Error())
 }
 
 // fail answers a job that ended in Shed or Failed.
-func (s *Server) fail(w http.ResponseWriter, end twin.Event) {
+func (s *Server) fail(w http.ResponseWriter, end twin.Event, write errorForm) {
 	status := int(end.Status)
 	switch status {
 	case http.StatusBadRequest:
-		writeError(w, status, "the prompt and max_tokens exceed the context length")
+		write(w, status, "the prompt and max_tokens exceed the context length")
 	case http.StatusInternalServerError:
-		writeError(w, status, "the engine failed")
+		write(w, status, "the engine failed")
 	default:
 		seconds := (s.cfg.Params.RetryAfter + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
-		writeError(w, status, "the server is overloaded, try again later")
+		write(w, status, "the server is overloaded, try again later")
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	q, err := s.readRequest(w, r)
 	if err != nil {
-		refuse(w, err)
+		refuse(w, err, openAIError)
 		return
 	}
 	p := &prompt{}
@@ -23,38 +23,60 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		err = p.message(q.Messages[i], s.cfg.MessageOverhead)
 	}
 	if err != nil {
-		refuse(w, err)
+		refuse(w, err, openAIError)
 		return
 	}
-	s.generate(w, r, q, p, &chatWire)
+	s.generate(w, r, q, p, openAISpeech(&chatWire))
 }
 
 // completions serves POST /v1/completions.
 func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 	q, err := s.readRequest(w, r)
 	if err != nil {
-		refuse(w, err)
+		refuse(w, err, openAIError)
 		return
 	}
 	p := &prompt{}
 	if err := p.completion(q.Prompt); err != nil {
-		refuse(w, err)
+		refuse(w, err, openAIError)
 		return
 	}
-	s.generate(w, r, q, p, &completionWire)
+	s.generate(w, r, q, p, openAISpeech(&completionWire))
+}
+
+// speaker builds the bytes of one answer.
+type speaker interface {
+	// token returns the events of token i, valid until the next call.
+	token(i int32) []byte
+	// last returns the events after the tokens.
+	last(reason string, u usage) []byte
+	// whole writes the answer in one piece.
+	whole(w http.ResponseWriter, reason string, u usage)
+}
+
+// speech is how an API answers; cached is the part of the prompt that was.
+type speech struct {
+	begin func(q *wireRequest, seed, id uint64, prompt, cached int) speaker
+	fail  errorForm
+}
+
+func openAISpeech(wire *wireFormat) speech {
+	return speech{func(q *wireRequest, seed, id uint64, _, _ int) speaker {
+		return newAnswer(wire, q, seed, id, time.Now())
+	}, openAIError}
 }
 
 // generate runs one generation and writes its answer.
-func (s *Server) generate(w http.ResponseWriter, r *http.Request, q *wireRequest, p *prompt, wire *wireFormat) {
+func (s *Server) generate(w http.ResponseWriter, r *http.Request, q *wireRequest, p *prompt, how speech) {
 	id := s.driver.number()
 	output, reason, err := s.outputTokens(q, id)
 	if err != nil {
-		refuse(w, err)
+		refuse(w, err, how.fail)
 		return
 	}
 	t := s.driver.submit(s.job(id, p, output))
 	if t == nil {
-		s.fail(w, twin.Event{Status: http.StatusServiceUnavailable})
+		s.fail(w, twin.Event{Status: http.StatusServiceUnavailable}, how.fail)
 		return
 	}
 	defer s.driver.abandon(t)
@@ -62,10 +84,10 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, q *wireRequest
 		return
 	}
 	if t.over.Load() && t.end.Kind != twin.Done {
-		s.fail(w, t.end)
+		s.fail(w, t.end, how.fail)
 		return
 	}
-	a := newAnswer(wire, q, s.cfg.Seed, id, time.Now())
+	a := how.begin(q, s.cfg.Seed, id, p.tokens, int(t.cached))
 	if q.Stream {
 		s.stream(w, r, t, a, reason, p.tokens)
 		return
@@ -86,7 +108,7 @@ func (s *Server) await(ctx context.Context, t *ticket, ready func() bool) bool {
 }
 
 // stream writes the answer as events, each token as it is made.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *ticket, a *answer, reason string, promptTokens int) {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *ticket, a speaker, reason string, promptTokens int) {
 	rc := http.NewResponseController(w)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")

@@ -10,11 +10,12 @@ import (
 	"github.com/lambdac/lambdac/internal/twin"
 )
 
-// wireRequest are the members of the three families that the simulator heeds;
+// wireRequest are the members of the families that the simulator heeds;
 // all others are accepted and ignored.
 type wireRequest struct {
 	Model               string          `json:"model"`
 	Messages            []wireMessage   `json:"messages"`
+	System              json.RawMessage `json:"system"` // Anthropic
 	Prompt              json.RawMessage `json:"prompt"`
 	Input               json.RawMessage `json:"input"`
 	Stream              bool            `json:"stream"`

@@ -83,6 +83,7 @@ func (s *Server) routes() {
 		s.mux.HandleFunc("POST "+prefix+"/completions", s.completions)
 		s.mux.HandleFunc("POST "+prefix+"/embeddings", s.embeddings)
 	}
+	s.mux.HandleFunc("POST /v1/messages", s.messages)
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("GET /metrics", s.metrics)
@@ -93,7 +94,7 @@ func (s *Server) routes() {
 // stream has to be broken off.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
-		s.fail(w, twin.Event{Status: http.StatusServiceUnavailable})
+		s.fail(w, twin.Event{Status: http.StatusServiceUnavailable}, openAIError)
 		return
 	}
 	defer s.handlers.Done()

@@ -99,6 +99,39 @@ data: [DONE]
 			`{"id":"cmpl-0000000100000001","object":"text_completion","created":0,"model":"m","choices":[{"index":0,"text":" the","logprobs":null,"finish_reason":"length"}],"usage":{"prompt_tokens":3,"total_tokens":4,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":0}}}`,
 		},
 		{
+			"message stream", "/v1/messages",
+			`{"model":"x\"y","stream":true,"max_tokens":2,"system":[{"type":"text","text":"be"}],"messages":[{"role":"user","content":"one two"}]}`,
+			`event: message_start
+data: {"type":"message_start","message":{"id":"msg_0000000100000001","type":"message","role":"assistant","model":"x\"y","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":3,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: ping
+data: {"type":"ping"}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" the"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" server"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"max_tokens","stop_sequence":null},"usage":{"output_tokens":2}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+`,
+		},
+		{
+			"message in one piece", "/v1/messages", `{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"c d"}]}]}`,
+			`{"id":"msg_0000000100000001","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":" the"}],"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":2,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}}`,
+		},
+		{
 			"embedding", "/v1/embeddings",
 			`{"model":"e","input":["one two","three"],"dimensions":1}`,
 			`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1]},{"object":"embedding","index":1,"embedding":[1]}],"model":"e","usage":{"prompt_tokens":3,"total_tokens":3}}`,
@@ -138,6 +171,8 @@ func TestRefusals(t *testing.T) {
 		{"several choices", "/v1/completions", `{"prompt":"a","n":2}`, 400, "one request each"},
 		{"no tokens", "/v1/completions", `{"prompt":"a","max_tokens":0}`, 400, "max_tokens"},
 		{"beyond the context", "/v1/completions", `{"prompt":"a","max_tokens":30}`, 400, "context"},
+		{"message without a limit", "/v1/messages", `{"messages":[{"role":"user","content":"a"}]}`, 400, `"type":"invalid_request_error"`},
+		{"message without messages", "/v1/messages", `{"max_tokens":1}`, 400, `"type":"error"`},
 		{"no input", "/v1/embeddings", `{}`, 400, "input"},
 		{"odd dimensions", "/v1/embeddings", `{"input":"a","dimensions":0}`, 400, "dimensions"},
 		{"large body", "/v1/completions", `{"prompt":"` + filler(100) + `"}`, 413, "300 bytes"},

@@ -6,6 +6,7 @@ package testenv
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -70,6 +71,23 @@ func Python(tb testing.TB, modules ...string) string {
 		}
 	}
 	return python
+}
+
+// NodeVar names the environment variable that holds the folder whose
+// node_modules has the pinned packages of package.json beside this file.
+const NodeVar = "LAMBDAC_NODE"
+
+// Node returns Node.js and the folder from which it finds the given packages:
+// that of LAMBDAC_NODE.
+func Node(tb testing.TB, packages ...string) (node, folder string) {
+	tb.Helper()
+	node, folder = Command(tb, "node"), os.Getenv(NodeVar)
+	for _, name := range packages {
+		if _, err := os.Stat(filepath.Join(folder, "node_modules", name)); folder == "" || err != nil {
+			Missing(tb, "the Node package "+name, "make node-env, then set "+NodeVar)
+		}
+	}
+	return node, folder
 }
 
 // Long skips a test with -short, which is for a second pass under the race
