@@ -300,6 +300,7 @@ func (c *conn) finishAll() {
 		e.holed(c.between)
 	}
 	c.between = hole{}
+	c.missAnswers()
 	if c.h2 != nil {
 		c.h2.finishAll()
 	}
@@ -314,6 +315,19 @@ func (c *conn) finishAll() {
 	}
 	c.limbo, c.queue = c.limbo[:0], c.queue[:0]
 	c.asking, c.answering = nil, nil
+}
+
+// missAnswers: a hole of which nobody knows where it ends in HTTP may have held
+// the answers of all that still wait.
+func (c *conn) missAnswers() {
+	if !c.lostResp || c.deaf[ToClient] {
+		return
+	}
+	for _, e := range c.queue {
+		if !e.respDone && e != c.answering {
+			e.holed(hole{gaps: 1})
+		}
+	}
 }
 
 // match finds the request that an answer whose first byte came at t belongs

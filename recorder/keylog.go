@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -261,12 +262,12 @@ func (k *KeyLog) refresh() bool {
 	return true
 }
 
-// warnings are for the user; seen is the number of TLS connections.
+// warnings are for the user, without the folders of files; seen is the number of TLS connections.
 func (k *KeyLog) warnings(seen int64) []string {
 	var list []string
 	where := "the capture's own key log"
 	if k.name != "" {
-		where = fmt.Sprintf("key log %q", k.name)
+		where = fmt.Sprintf("key log %q", filepath.Base(k.name))
 	}
 	switch n := len(k.sessions); {
 	case k.matched, k.name == "" && n == 0:

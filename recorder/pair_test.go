@@ -127,6 +127,16 @@ func TestPairing(t *testing.T) {
 			0,
 		},
 		{
+			"one hole from an answer's head to the connection's end",
+			func(s *script) {
+				k := s.connect(1, 0)
+				k.client(2*ms, get("/1")).server(3*ms, "HTTP/1.1 200 OK\r\nContent-Le").client(4*ms, get("/2"))
+				k.lose(ToClient, 60).fin(ToClient, 9*ms).fin(ToServer, 10*ms)
+			},
+			[]string{"GET 200 cut_by_capture/gap 0 0", "GET NULL cut_by_capture/gap 0 0"},
+			0,
+		},
+		{
 			"request lost, its answer not",
 			func(s *script) {
 				k := s.connect(1, 0)

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,33 +14,27 @@ const hidden = "[secret]"
 var errSecret = errors.New("a secret cannot be encoded")
 
 // secret is key material. It lives in memory only and prints as "[secret]"
-// under every verb. The bytes are behind a pointer, so that a value that holds
-// a secret in an unexported field, where fmt calls no method, prints an
-// address.
-type secret struct{ key *secretBytes }
+// under every verb. The bytes are behind a function: of a secret in an
+// unexported field fmt calls no method, and follows a pointer where the verb
+// does not fit it.
+type secret struct{ bytes func() []byte }
 
-type secretBytes struct {
-	n int
-	b [48]byte
-}
-
-// newSecret copies b, which has at most 48 bytes: TLS has no longer secrets.
+// newSecret copies b.
 func newSecret(b []byte) secret {
-	key := &secretBytes{n: min(len(b), 48)}
-	copy(key.b[:], b)
-	return secret{key}
+	key := bytes.Clone(b)
+	return secret{func() []byte { return key }}
 }
 
 // len is the length in bytes; 0 of the zero secret.
 func (s secret) len() int {
-	if s.key == nil {
+	if s.bytes == nil {
 		return 0
 	}
-	return s.key.n
+	return len(s.bytes())
 }
 
 // reveal returns the bytes, to be used by a key derivation alone.
-func (s secret) reveal() []byte { return s.key.b[:s.key.n] }
+func (s secret) reveal() []byte { return s.bytes() }
 
 // Format implements [fmt.Formatter].
 func (s secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }

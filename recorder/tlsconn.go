@@ -121,11 +121,16 @@ func (t *tlsConn) gap(d Dir, n int64, why string) { t.blind(t.dirs[d].frames.gap
 
 // fin says that the direction ended.
 func (t *tlsConn) fin(d Dir) {
+	t.dirs[d].frames.finish()
 	t.found(d, tlsItem{what: itemFIN})
 }
 
 // end says that the connection ended: what waits will not be read.
 func (t *tlsConn) end() {
+	for d := range t.dirs {
+		t.dirs[d].frames.finish()
+		t.found(Dir(d), tlsItem{what: itemEnd})
+	}
 	if len(t.queue) > 0 {
 		t.c.rec.tls.lookAgain()
 		t.changed = true
@@ -160,11 +165,14 @@ func (t *tlsConn) blind(n int64) {
 func (t *tlsConn) process(it *tlsItem) bool {
 	t.item = it
 	s := &t.dirs[it.dir]
-	if it.what == itemFIN {
-		t.c.plainFIN(it.dir)
+	switch {
+	case it.what == itemFIN || it.what == itemEnd:
+		t.endHole(s)
+		if it.what == itemFIN {
+			t.c.plainFIN(it.dir)
+		}
 		return true
-	}
-	if s.stopped {
+	case s.stopped:
 		t.blind(int64(len(it.record)))
 		return true
 	}
@@ -179,10 +187,9 @@ func (t *tlsConn) process(it *tlsItem) bool {
 		}
 		t.blind(int64(len(it.record)))
 		t.stop(it.dir, it.why)
-	default:
-		t.lose(s, it)
+		return true
 	}
-	return true
+	return t.lose(s, it)
 }
 
 // begin counts the connection at its first record.
@@ -193,17 +200,29 @@ func (t *tlsConn) begin() {
 	}
 }
 
-// lose accounts for records that are lost.
-func (t *tlsConn) lose(s *tlsDir, it *tlsItem) {
+// lose accounts for records that are lost; false: it must wait.
+func (t *tlsConn) lose(s *tlsDir, it *tlsItem) bool {
 	switch {
-	case !s.useful && (s.phase != tlsData || s.cipher == nil):
-		t.stopBoth(tlsCutInHello)
+	case s.phase != tlsData:
+		t.stop(it.dir, tlsCutInHello)
+	case s.cipher == nil && !t.nextCipher(s, it.dir):
+		return s.stopped
 	case it.what == itemHole || s.near > 0:
 		s.near += it.n
 		s.nearWhy = it.why
 	default:
 		s.cipher.seq++
 		t.lost(s, it.n-int64(s.cipher.overhead()), it.why)
+	}
+	return true
+}
+
+// endHole: a hole reaches to the direction's end.
+func (t *tlsConn) endHole(s *tlsDir) {
+	if s.near > 0 && !s.stopped {
+		lost := max(s.near-int64(s.cipher.overhead()), 1)
+		s.near = 0
+		t.lost(s, lost, s.nearWhy)
 	}
 }
 

@@ -51,8 +51,11 @@ func TestTLSLoss(t *testing.T) {
 		want   []string
 		reason string
 	}{
-		{"a record lost", func(k *talk, data []byte, _ time.Duration) { k.lose(ToClient, len(data)) },
-			[]string{fmt.Sprintf("cut_by_capture gap events 4 lost %d", len(streamPieces[2])), whole}, ""},
+		{
+			"a record lost", func(k *talk, data []byte, _ time.Duration) { k.lose(ToClient, len(data)) },
+			[]string{fmt.Sprintf("cut_by_capture gap events 4 lost %d", len(streamPieces[2])), whole},
+			"",
+		},
 		{"the middle of a record lost", func(k *talk, data []byte, at time.Duration) {
 			k.server(at, string(data[:20])).lose(ToClient, 30).server(at, string(data[50:]))
 		}, []string{fmt.Sprintf("cut_by_capture gap events 4 lost %d", len(streamPieces[2])), whole}, ""},

@@ -56,6 +56,8 @@ const (
 	// itemBroken: what follows are no records; why says what is wrong.
 	itemBroken
 	itemFIN
+	// itemEnd: no byte follows, since the connection ended.
+	itemEnd
 )
 
 // tlsFraming cuts one direction of a TLS connection into records. Every split
@@ -75,8 +77,8 @@ type tlsFraming struct {
 	broken  bool
 }
 
-// feed takes bytes. It returns the number of bytes
-// that belong to no whole record.
+// feed takes bytes. It returns the number of those that belong to no whole
+// record.
 func (f *tlsFraming) feed(b []byte) (unread int64) {
 	for len(b) > 0 {
 		switch {
@@ -175,6 +177,14 @@ func (f *tlsFraming) gap(n int64, why string) (unread int64) {
 	f.skip, f.lost, f.seeking = 0, 0, true
 	f.take(itemHole, nil, total, why)
 	return held
+}
+
+// finish: no byte follows. A record that was lost in part ends here.
+func (f *tlsFraming) finish() {
+	if f.skip > 0 {
+		f.skip = 0
+		f.take(itemLost, nil, f.lost, f.why)
+	}
 }
 
 // tlsBuffers lends the buffers of records that come in parts, so that only as
