@@ -1,6 +1,7 @@
 // Package sse reads event streams, of text (text/event-stream) and of binary
-// messages (application/vnd.amazon.eventstream), and lines of JSON, with the
-// position in the stream of every event. It writes the former.
+// messages (application/vnd.amazon.eventstream), lines of JSON, and the
+// elements of a JSON array, with the position in the stream of every event. It
+// writes the former.
 //
 // The readers are fed bytes as they arrive, in pieces of any size: every split
 // of a stream gives the same events with the same positions, so a caller can
