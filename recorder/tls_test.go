@@ -313,6 +313,65 @@ func TestOpenSSL(t *testing.T) {
 	}
 }
 
+// TestEarlyDataBlind: without its secret early data is counted as blind, and
+// what follows is read.
+func TestEarlyDataBlind(t *testing.T) {
+	path := filepath.Join("testdata", "tls", "openssl-early.pcap")
+	text, err := os.ReadFile(strings.TrimSuffix(path, ".pcap") + ".keylog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, rep := record(t, Config{KeyLog: keysOf(t, strings.ReplaceAll(string(text), "CLIENT_EARLY", "OTHER_EARLY"))}, path)
+	if diff := cmp.Diff([]string{"GET 200 ok 0 2", "GET 200 ok 0 2"}, summaries(got.list)); diff != "" {
+		t.Errorf("exchanges (-want +got):\n%s", diff)
+	}
+	check(t, "warnings", strings.Join(rep.Warnings, "; "), "88 bytes were not read: tls; 1 answers belong to no request that was seen")
+}
+
+// TestTLSOrder: a ServerHello that was captured before the ClientHello, and a
+// client's part that was lost on the way to the capture and sent again.
+func TestTLSOrder(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		client, server, keys := configs(t)
+		client.MaxVersion = version
+		w := converse(t, client, server, 1)
+		for i := 1; i < len(w.pieces); i++ {
+			if w.pieces[i].dir == w.pieces[i-1].dir || w.pieces[i-1].dir == ToServer && i > 1 {
+				continue
+			}
+			w.pieces[i], w.pieces[i-1] = w.pieces[i-1], w.pieces[i]
+			var s script
+			w.play(&s, 40000, 1448)
+			w.pieces[i], w.pieces[i-1] = w.pieces[i-1], w.pieces[i]
+			got, _ := s.run(t, Config{KeepText: true, KeyLog: keysOf(t, keys.String())})
+			checkStreamed(t, got.list, 1)
+		}
+	}
+}
+
+// TestTLSWaitEnds: records that wait for a secret are bounded in size and time.
+func TestTLSWaitEnds(t *testing.T) {
+	client, server, _ := configs(t)
+	w := converse(t, client, server, 1)
+	other := "CLIENT_RANDOM " + strings.Repeat("00", 32) + " " + strings.Repeat("00", 48) + "\n"
+	record := "\x17\x03\x03\x40\x00" + strings.Repeat("x", 1<<14)
+	for name, fill := range map[string]func(k *talk){
+		"size": func(k *talk) { k.server(time.Second, strings.Repeat(record, maxTLSWait>>14)) },
+		"time": func(k *talk) { k.server(7*time.Second, record) },
+	} {
+		var s script
+		k := w.play(&s, 40000, 1448)
+		s.packets = s.packets[:len(s.packets)-2] // the FINs
+		k.seq[ToServer]--
+		k.seq[ToClient]--
+		fill(k)
+		before := len(s.packets)
+		got, rep := s.run(t, Config{KeyLog: keysOf(t, other)})
+		check(t, name+" blind", got.totals.LostByReason["blind:tls"], got.totals.BytesSeen)
+		check(t, name+" packets", int64(before), rep.Source.Packets)
+	}
+}
+
 // TestTLSBlind: without the secrets every byte is counted as blind, once, and
 // the reason named.
 func TestTLSBlind(t *testing.T) {
