@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -27,10 +28,11 @@ func (s *Sanitizer) write(rec *trace.Record) error {
 	return nil
 }
 
-// enqueue gives the answer to the tokenizer. It reports false where that has
-// too much to do and the traffic does not wait.
-func (s *Sanitizer) enqueue(rec *trace.Record, texts [][]byte) bool {
-	j := &job{rec: rec, texts: texts, done: make(chan struct{})}
+// enqueue gives the answer to the tokenizer: its features follow the record
+// later, which does not wait for them. It reports false where the tokenizer
+// has too much to do and the traffic does not wait.
+func (s *Sanitizer) enqueue(features *trace.Features, texts [][]byte) bool {
+	j := &job{features: features, texts: texts, done: make(chan struct{})}
 	if s.cfg.Live {
 		select {
 		case s.worker.jobs <- j:
@@ -45,36 +47,58 @@ func (s *Sanitizer) enqueue(rec *trace.Record, texts [][]byte) bool {
 	return true
 }
 
-// settle writes the records whose answers have been counted, in order. With
-// all it leaves none: it waits, or where the traffic does not, writes the rest
-// without those numbers.
-func (s *Sanitizer) settle(all bool) error {
-	for len(s.pending) > 0 {
-		j := s.pending[0]
-		switch {
-		case isDone(j):
-		case !all:
-			return nil
-		case s.cfg.Live:
-			j.abandoned.Store(true)
-			s.count.abandoned++
-			s.pending = s.pending[1:]
-			if err := s.write(j.rec); err != nil {
-				return err
-			}
-			continue
-		default:
-			<-j.done
-		}
-		s.pending = s.pending[1:]
-		if j.stats != nil {
-			j.stats.fill(j.rec.Features)
-		}
-		if err := s.write(j.rec); err != nil {
+// settle writes the features of the answers that have been counted, in order.
+func (s *Sanitizer) settle() error {
+	for len(s.pending) > 0 && isDone(s.pending[0]) {
+		if err := s.finishFirst(); err != nil {
 			return err
 		}
 	}
-	s.pending = nil
+	return nil
+}
+
+// closeWait is how long the end of live traffic waits for the tokenizer: as
+// long as a vocabulary takes to load on a busy machine.
+const closeWait = time.Second
+
+// settleAll writes those of all answers. It waits for them, but at the end of
+// live traffic not long.
+func (s *Sanitizer) settleAll() error {
+	var late <-chan time.Time
+	if s.cfg.Live {
+		timer := time.NewTimer(closeWait)
+		defer timer.Stop()
+		late = timer.C
+	}
+	for len(s.pending) > 0 {
+		select {
+		case <-s.pending[0].done:
+			if err := s.finishFirst(); err != nil {
+				return err
+			}
+		case <-late:
+			late = nil
+			for _, j := range s.pending {
+				j.abandoned.Store(true)
+			}
+		}
+	}
+	return nil
+}
+
+// finishFirst writes the features of the oldest answer, which was counted or
+// given up.
+func (s *Sanitizer) finishFirst() error {
+	j := s.pending[0]
+	s.pending = s.pending[1:]
+	if j.stats != nil {
+		j.stats.fill(j.features)
+	} else if j.abandoned.Load() {
+		s.count.abandoned++
+	}
+	if err := s.out.WriteFeatures(j.features); err != nil {
+		return fmt.Errorf("write features: %w", err)
+	}
 	return nil
 }
 
@@ -94,9 +118,7 @@ func (s *Sanitizer) Window(w *trace.CaptureWindow) error {
 	if s.closed {
 		return fmt.Errorf("end window: %w", errClosed)
 	}
-	failed := s.settle(true)
-	s.count.unwritten += int64(len(s.pending))
-	s.pending = nil
+	failed := s.settle()
 	w.ExchangesWritten = s.count.written
 	w.DroppedSanitizer += s.count.dropped
 	w.DroppedDisk += s.count.unwritten
@@ -129,7 +151,7 @@ func (s *Sanitizer) Close() error {
 		return nil
 	}
 	s.closed = true
-	failed := s.settle(true)
+	failed := s.settleAll()
 	s.worker.stop()
 	if err := s.targets.stop(); err != nil {
 		failed = cmp.Or(failed, err)

@@ -13,7 +13,9 @@ import (
 // discard is an Output that drops everything.
 type discard struct{}
 
-func (discard) Write(*trace.Record) error               { return nil }
+func (discard) Write(*trace.Record) error           { return nil }
+func (discard) WriteFeatures(*trace.Features) error { return nil }
+
 func (discard) WriteCapture(*trace.CaptureWindow) error { return nil }
 func (discard) SetManifest(func(*trace.Manifest)) error { return nil }
 

@@ -11,6 +11,8 @@ import (
 type Output interface {
 	// Write takes ownership of the record.
 	Write(*trace.Record) error
+	// WriteFeatures takes the features of a record that was written without.
+	WriteFeatures(*trace.Features) error
 	WriteCapture(*trace.CaptureWindow) error
 	// SetManifest changes the manifest on disk.
 	SetManifest(update func(*trace.Manifest)) error
@@ -26,9 +28,8 @@ type Config struct {
 	// FeatureShare is the keyed share of answers whose tokens are counted, in
 	// (0, 1]; 0 = 1/16.
 	FeatureShare float64
-	// Live: the traffic does not wait. Answers whose tokens cannot be counted
-	// in time, by the end of their window, go without, with the reason
-	// "sampled". Otherwise the tokenizer is waited for, and equal input with
+	// Live: the traffic does not wait. Answers for which the tokenizer has no
+	// time go without those numbers, with the reason "sampled". Otherwise the tokenizer is waited for, and equal input with
 	// an equal Key gives equal records.
 	Live bool
 	// Version of the tool; "" = "devel".

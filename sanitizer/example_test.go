@@ -18,6 +18,8 @@ func (printer) Write(r *trace.Record) error {
 	return nil
 }
 
+func (printer) WriteFeatures(*trace.Features) error { return nil }
+
 func (printer) WriteCapture(*trace.CaptureWindow) error { return nil }
 
 func (printer) SetManifest(func(*trace.Manifest)) error { return nil }

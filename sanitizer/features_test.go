@@ -158,6 +158,9 @@ func TestShareIsKept(t *testing.T) {
 	if err := s.Window(&trace.CaptureWindow{ExchangesSeen: n}); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 	var counted int
 	for _, r := range out.records {
 		if r.Features.OutTokensSeen != nil {
@@ -167,6 +170,29 @@ func TestShareIsKept(t *testing.T) {
 	// 200 expected; ±4 standard deviations of the binomial.
 	if len(out.records) != n || counted < 145 || counted > 255 {
 		t.Errorf("%d records, %d counted; want %d and about 200", len(out.records), counted, n)
+	}
+}
+
+// A record is written as soon as its exchange has ended, whether or not the
+// tokenizer has time: what a kill takes along is at most some features.
+func TestRecordsDoNotWaitForTokens(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		out := &memory{}
+		s := start(t, Config{Key: testKey, Live: live, FeatureShare: 1}, out)
+		x := chat(1, 1, messages("a"))
+		x.Answer = []trace.AnswerText{{Kind: trace.ChunkText, Text: []byte(strings.Repeat("slow", 15_000))}}
+		if err := s.Take(x); err != nil {
+			t.Fatal(err)
+		}
+		if len(out.records) != 1 {
+			t.Fatalf("live %v: %d records after Take, want 1", live, len(out.records))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if f := out.records[0].Features; f == nil || !live && f.OutTokensSeen == nil {
+			t.Errorf("live %v: features %+v", live, f)
+		}
 	}
 }
 

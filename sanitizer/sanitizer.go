@@ -95,8 +95,8 @@ func setOf(list []string) map[string]struct{} {
 	return set
 }
 
-// Take sanitizes one exchange and writes its record, now or, where its answer's
-// tokens are counted, by the end of the window. The exchange is overwritten.
+// Take sanitizes one exchange and writes its record; where its answer's tokens
+// are counted, its features follow. The exchange is overwritten.
 // An exchange that cannot be sanitized is dropped and counted
 // (dropped_sanitizer); the only errors are those of the output.
 func (s *Sanitizer) Take(x *trace.Exchange) error {
@@ -106,16 +106,17 @@ func (s *Sanitizer) Take(x *trace.Exchange) error {
 	rec, texts, ok := s.convert(x)
 	if !ok {
 		s.count.dropped++
-		return s.settle(false)
+		return s.settle()
 	}
-	if texts != nil && s.enqueue(rec, texts) {
-		return s.settle(false)
+	if texts != nil && s.enqueue(rec.Features, texts) {
+		rec.Features = nil
+	} else {
+		wipeTexts(texts)
 	}
-	wipeTexts(texts)
 	if err := s.write(rec); err != nil {
 		return err
 	}
-	return s.settle(false)
+	return s.settle()
 }
 
 // convert makes the record, and the texts whose tokens are to be counted. ok is

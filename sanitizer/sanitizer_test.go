@@ -30,6 +30,16 @@ func (m *memory) Write(r *trace.Record) error {
 	return nil
 }
 
+// WriteFeatures puts them where they would have come with the record.
+func (m *memory) WriteFeatures(f *trace.Features) error {
+	for _, r := range m.records {
+		if r.RequestID == f.RequestID {
+			r.Features = f
+		}
+	}
+	return m.fail
+}
+
 func (m *memory) WriteCapture(w *trace.CaptureWindow) error {
 	m.windows = append(m.windows, *w)
 	return nil
@@ -252,7 +262,7 @@ func TestExchangeIsOverwritten(t *testing.T) {
 		if err := s.Take(x); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Window(&trace.CaptureWindow{}); err != nil {
+		if err := s.Close(); err != nil { // by then the tokenizer is through
 			t.Fatal(err)
 		}
 		for i, b := range raw {

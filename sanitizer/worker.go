@@ -10,9 +10,9 @@ import (
 const maxJobs = 16
 
 // job is one answer to be counted. The worker owns texts and stats until done
-// is closed; the record stays with the sanitizer.
+// is closed; the features stay with the sanitizer.
 type job struct {
-	rec       *trace.Record
+	features  *trace.Features
 	texts     [][]byte
 	stats     *tokenStats // nil: could not be counted
 	abandoned atomic.Bool

@@ -21,6 +21,7 @@ import (
 type nowhere struct{}
 
 func (nowhere) Write(*trace.Record) error               { return nil }
+func (nowhere) WriteFeatures(*trace.Features) error     { return nil }
 func (nowhere) WriteCapture(*trace.CaptureWindow) error { return nil }
 func (nowhere) SetManifest(func(*trace.Manifest)) error { return nil }
 

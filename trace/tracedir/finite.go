@@ -39,10 +39,11 @@ func checkRecord(r *trace.Record) error {
 	if err != nil || r.Features == nil {
 		return err
 	}
-	return errors.Join(
-		finiteOrNil("out_distinct3", r.Features.OutDistinct3),
-		finiteOrNil("probe_score", r.Features.ProbeScore),
-	)
+	return checkFeatures(r.Features)
+}
+
+func checkFeatures(f *trace.Features) error {
+	return errors.Join(finiteOrNil("out_distinct3", f.OutDistinct3), finiteOrNil("probe_score", f.ProbeScore))
 }
 
 func checkSample(s *trace.Sample) error { return finiteOrNil("value", s.Value) }

@@ -143,6 +143,15 @@ func (w *Writer) Write(r *trace.Record) error {
 	})
 }
 
+// WriteFeatures stores the features of an exchange that was written without:
+// they may take longer to make than the exchange may wait.
+func (w *Writer) WriteFeatures(f *trace.Features) error {
+	if err := checkFeatures(f); err != nil {
+		return err
+	}
+	return w.add(featuresBytes, func() error { return gather(w, w.features, *f) })
+}
+
 // WriteCapture stores one row of the capture table.
 func (w *Writer) WriteCapture(c *trace.CaptureWindow) error {
 	return w.add(smallRowBytes, func() error { return gather(w, w.capture, *c) })
@@ -250,7 +259,10 @@ func (w *Writer) abandon() {
 		w.capture.out.abandon(), w.telemetry.out.abandon()))
 }
 
-const smallRowBytes = 256
+const (
+	smallRowBytes = 256
+	featuresBytes = 2048
+)
 
 // recordBytes is about the memory that an exchange takes.
 func recordBytes(r *trace.Record) int64 {
