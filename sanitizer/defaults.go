@@ -107,7 +107,8 @@ InternalServerError RateLimitError ServiceUnavailableError APIError generation v
 throttlingException validationException modelStreamErrorException internalServerException
 serviceUnavailableException modelTimeoutException RESOURCE_EXHAUSTED INVALID_ARGUMENT UNAVAILABLE
 DEADLINE_EXCEEDED INTERNAL PERMISSION_DENIED UNAUTHENTICATED NOT_FOUND FAILED_PRECONDITION grpc
-default auto flex priority standard standard_only batch scale none minimal low medium high xhigh
+default auto flex priority standard standard_only batch scale reserved on_demand performance none minimal low medium high xhigh max adaptive
+MINIMAL LOW MEDIUM HIGH ON_DEMAND PROVISIONED_THROUGHPUT
 text json json_object json_schema image speech audio grammar regex
 openai anthropic aws.bedrock azure.ai.openai azure.ai.inference gcp.gemini gcp.vertex_ai cohere deepseek groq
 mistral_ai x_ai perplexity moonshot_ai ibm.watsonx.ai

@@ -2,6 +2,7 @@ package sanitizer
 
 import (
 	"math"
+	"time"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -24,9 +25,9 @@ func (s *Sanitizer) describeRequest(x *trace.Exchange) {
 	rec.PathTemplate = s.pathTemplate(t.path)
 	rec.HTTPVersion = oneOf(s, "http_version", rec.HTTPVersion, "", httpVersions)
 	rec.RequestModel = s.model("request_model", said.RequestModel)
-	rec.ReasoningLevel = s.word("reasoning_level", said.ReasoningLevel)
-	rec.OutputType = s.word("output_type", said.OutputType)
-	rec.ServiceTier = s.word("service_tier", said.ServiceTier)
+	rec.ReasoningLevel = s.listed("reasoning_level", said.ReasoningLevel)
+	rec.OutputType = s.listed("output_type", said.OutputType)
+	rec.ServiceTier = s.listed("service_tier", said.ServiceTier)
 	rec.Adapter = nil
 	if _, tuned := fineTuned(said.RequestModel); tuned {
 		rec.Adapter = new("adapter-" + s.keys.name("model", said.RequestModel))
@@ -103,6 +104,7 @@ func (s *Sanitizer) describeResult(x *trace.Exchange) {
 			rec.OutcomeDetail = nil
 		}
 	}
+	s.limitCounts(rec)
 	rec.TokenSource = oneOf(s, "token_source", rec.TokenSource, trace.TokensNone, tokenSources)
 	rec.TokenizerID = nil
 }
@@ -151,6 +153,38 @@ func (s *Sanitizer) limitNumbers(r *trace.Request) {
 	if r.Seed != nil && looksLikeCard(*r.Seed) {
 		s.tally.add("number", "seed", 1)
 		r.Seed = nil
+	}
+}
+
+// maxCount bounds counts of tokens, and maxServerUs times that a server says it
+// took: larger ones are no measurement, whatever else they are.
+const (
+	maxCount    = 99_999_999
+	maxServerUs = int64(100 * time.Hour / time.Microsecond)
+)
+
+// limitCounts drops numbers of the answer that nothing can have counted.
+func (s *Sanitizer) limitCounts(rec *trace.Record) {
+	for _, f := range []struct {
+		name  string
+		value **int64
+		most  int64
+	}{
+		{"input_tokens", &rec.InputTokens, maxCount},
+		{"output_tokens", &rec.OutputTokens, maxCount},
+		{"cache_read_tokens", &rec.CacheReadTokens, maxCount},
+		{"cache_write_tokens", &rec.CacheWriteTokens, maxCount},
+		{"reasoning_tokens", &rec.ReasoningTokens, maxCount},
+		{"raw_input_tokens", &rec.RawInputTokens, maxCount},
+		{"raw_output_tokens", &rec.RawOutputTokens, maxCount},
+		{"server_ttft_us", &rec.ServerTTFTUs, maxServerUs},
+		{"server_queue_us", &rec.ServerQueueUs, maxServerUs},
+		{"server_total_us", &rec.ServerTotalUs, maxServerUs},
+	} {
+		if v := *f.value; v != nil && (*v < 0 || *v > f.most) {
+			s.tally.add("number", f.name, 1)
+			*f.value = nil
+		}
 	}
 }
 

@@ -36,7 +36,9 @@ type Policy struct {
 	Session []Source `json:"session"`
 	// Words are the values known beforehand for the columns finish_reasons,
 	// error_type, error_code, service_tier, reasoning_level, output_type,
-	// provider and operation. Others stay if they look like such a word.
+	// provider and operation. Of others, which the service says, unknown ones
+	// stay if they look like such a word; service_tier, reasoning_level and
+	// output_type, which the client may have written, become "other".
 	Words []string `json:"words"`
 }
 

@@ -23,6 +23,19 @@ func (s *Sanitizer) word(column, value string) *string {
 	return new(s.keepWord(column, value))
 }
 
+// listed keeps a word that the policy knows, nothing else: a client may write
+// what it likes there. nil for "".
+func (s *Sanitizer) listed(column, value string) *string {
+	if value == "" {
+		return nil
+	}
+	if known, ok := s.words[value]; ok {
+		return &known
+	}
+	s.tally.add("word", column, 1)
+	return new(otherWord)
+}
+
 func (s *Sanitizer) keepWord(column, value string) string {
 	if known, ok := s.words[value]; ok {
 		return known

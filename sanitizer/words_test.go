@@ -67,3 +67,19 @@ func TestNumbersThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// What the client writes is kept only where it is known; what nothing can have
+// counted is no count.
+func TestClientWordsAndImpossibleCounts(t *testing.T) {
+	x := chat(1, 0, messages("a"))
+	x.Said.ServiceTier, x.Said.ReasoningLevel, x.Said.OutputType = "correct-horse-battery", "high", "mother-of-anna"
+	x.Record.InputTokens, x.Record.OutputTokens = new(int64(4111111111111111)), new(int64(maxCount))
+	x.Record.ServerQueueUs = new(int64(9286563199000))
+	rec := one(t, x)
+	if *rec.ServiceTier != otherWord || *rec.ReasoningLevel != "high" || *rec.OutputType != otherWord {
+		t.Errorf("words %q %q %q", *rec.ServiceTier, *rec.ReasoningLevel, *rec.OutputType)
+	}
+	if rec.InputTokens != nil || *rec.OutputTokens != maxCount || rec.ServerQueueUs != nil {
+		t.Errorf("numbers %v %v %v", rec.InputTokens, rec.OutputTokens, rec.ServerQueueUs)
+	}
+}
