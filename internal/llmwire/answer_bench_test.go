@@ -19,6 +19,12 @@ func BenchmarkEvent(b *testing.B) {
 		{"anthropic", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" word"}             }`, trace.KindAnthropicMessages},
 		{"gemini", `{"candidates": [{"content": {"parts": [{"text": " word"}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 8,"candidatesTokenCount": 5,"totalTokenCount": 13,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 8}]},"modelVersion": "gemini-2.5-flash","responseId": "x"}`, trace.KindGemini},
 		{"ollama", `{"model":"llama3","created_at":"2024-05-24T20:26:46.294874Z","message":{"role":"assistant","content":" word"},"done":false}`, trace.KindOllamaChat},
+		{"converse", `{"contentBlockIndex":0,"delta":{"text":" word"},"p":"abcdefghijklmnopqrstuvwxyz"}`, trace.KindBedrockConverse},
+		{"invoke", chunkOf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" word"}}`), trace.KindBedrockInvoke},
+		{"cohere", `{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":" word"}}}}`, trace.KindCohereChat},
+		{"tgi", `{"index":2,"token":{"id":5,"text":" word","logprob":-0.2,"special":false},"generated_text":null,"details":null}`, trace.KindTGIGenerate},
+		{"triton", `{"model_name":"m","model_version":"1","text_output":" word"}`, trace.KindTritonGenerate},
+		{"llamacpp", `{"index":0,"content":" word","tokens":[45344],"stop":false,"id_slot":-1,"tokens_predicted":3,"tokens_evaluated":6}`, trace.KindLlamaCppCompletion},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
 			data := []byte(tt.data)
@@ -39,11 +45,18 @@ func BenchmarkEvent(b *testing.B) {
 
 func TestEventAllocs(t *testing.T) {
 	for kind, event := range map[trace.APIKind]string{
-		trace.KindOpenAIChat:        delta(`"content":""`),
-		trace.KindOpenAIResponses:   responsesText3(""),
-		trace.KindAnthropicMessages: anthropicText(""),
-		trace.KindGemini:            `{"candidates":[{"content":{"parts":[{"text":""}]}}],"modelVersion":"m"}`,
-		trace.KindOllamaChat:        `{"model":"q","message":{"role":"assistant","content":""},"done":false}`,
+		trace.KindOpenAIChat:         delta(`"content":""`),
+		trace.KindOpenAIResponses:    responsesText3(""),
+		trace.KindAnthropicMessages:  anthropicText(""),
+		trace.KindGemini:             `{"candidates":[{"content":{"parts":[{"text":""}]}}],"modelVersion":"m"}`,
+		trace.KindOllamaChat:         `{"model":"q","message":{"role":"assistant","content":""},"done":false}`,
+		trace.KindBedrockConverse:    `contentBlockDelta|{"contentBlockIndex":0,"delta":{"text":""},"p":"abc"}`,
+		trace.KindBedrockInvoke:      "chunk|" + chunkOf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}`),
+		trace.KindCohereChat:         `content-delta|{"type":"content-delta","delta":{"message":{"content":{"text":""}}}}`,
+		trace.KindTGIGenerate:        `{"token":{"id":5,"text":"","special":false},"generated_text":null}`,
+		trace.KindTritonGenerate:     `{"model_name":"m","text_output":""}`,
+		trace.KindSGLangGenerate:     `{"text":"","meta_info":{"finish_reason":null,"prompt_tokens":5,"completion_tokens":1}}`,
+		trace.KindLlamaCppCompletion: `{"index":0,"content":"","stop":false,"tokens_predicted":3,"tokens_evaluated":6}`,
 	} {
 		a := NewAnswer(kind)
 		name, data, _ := bytes.Cut([]byte(event), []byte("|"))

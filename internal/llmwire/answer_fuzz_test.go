@@ -18,6 +18,19 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(uint8(5), []byte("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\",\"thought\":true},{\"functionCall\":{\"args\":{}}}]},\"finishReason\":\"STOP\",\"index\":3}],\"usageMetadata\":{\"promptTokenCount\":1,\"thoughtsTokenCount\":2,\"totalTokenCount\":3}}\n\n"))
 	f.Add(uint8(6), []byte(`{"message":{"content":"a","tool_calls":[{"function":{"name":"f","arguments":[1]}}]},"done":true,"done_reason":"stop","total_duration":9223372036854775807,"prompt_eval_duration":-1,"eval_count":2}`))
 	f.Add(uint8(7), []byte(`{"response":"a","thinking":"b","done":true,"done_reason":"load","load_duration":1}`))
+	for which, data := range map[uint8]string{
+		8:  `{"token":{"text":"a","special":false},"generated_text":"a","details":{"finish_reason":"length","generated_tokens":1,"input_length":4}}`,
+		9:  `{"text":"ab","index":1,"meta_info":{"finish_reason":{"type":"abort","err_type":"x"},"prompt_tokens":5,"completion_tokens":3}}`,
+		10: `{"model_name":"m","text_output":["a",{"text":"b"}],"error":null}`,
+		11: `{"index":2,"content":"a","stop":true,"stop_type":"","tokens_predicted":2,"timings":{"prompt_ms":-1,"predicted_ms":1e99}}`,
+		12: `{"delta":{"toolUse":{"input":{"a":1}},"reasoningContent":{"reasoningText":{"text":"b"}}},"message":{"message":"x"},"usage":{"inputTokens":9223372036854775806,"cacheReadInputTokens":9223372036854775806}}`,
+		13: chunkOf(`{"outputs":[{"text":"a","stop_reason":"stop"}],"type":"message","amazon-bedrock-invocationMetrics":{"inputTokenCount":1,"firstByteLatency":1}}`),
+		14: `{"message":"x","delta":{"message":{"tool_plan":"p","tool_calls":{"function":{"arguments":"a"}},"content":{"thinking":"t"}},"finish_reason":"ERROR_LIMIT"},"index":3}`,
+	} {
+		f.Add(which, []byte("data: "+data+"\n\n"+"data: "+data+"\n\n"))
+		f.Add(which, []byte(data))
+		f.Add(which, []byte("["+data+","+data+"]"))
+	}
 	f.Fuzz(func(t *testing.T, which uint8, in []byte) {
 		kind := trace.KindOther
 		if int(which) < len(families) {

@@ -1,6 +1,7 @@
 package llmwire
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 
@@ -63,7 +64,10 @@ func vendorAnswer(f *frame, outer *reader, data []byte) {
 	if f.inner == nil {
 		f.inner = &reader{}
 	}
-	read := vendorForm(f, data)
+	read := f.form
+	if read == nil || bytes.Contains(data, []byte(metricsMember)) {
+		read = vendorForm(f, data)
+	}
 	f.inner.reset(data)
 	read(f, f.inner)
 	if f.inner.end() != nil {
@@ -71,7 +75,11 @@ func vendorAnswer(f *frame, outer *reader, data []byte) {
 	}
 }
 
-// vendorForm finds who made an answer, and takes what Bedrock adds to each.
+// metricsMember is what Bedrock adds to the last event of a stream.
+const metricsMember = "amazon-bedrock-invocationMetrics"
+
+// vendorForm finds who made an answer, and takes what Bedrock adds. All events
+// of a stream are of one form: it is looked for once.
 func vendorForm(f *frame, data []byte) func(*frame, *reader) {
 	r := f.inner
 	r.reset(data)
@@ -82,15 +90,15 @@ func vendorForm(f *frame, data []byte) func(*frame, *reader) {
 	for key := r.key(); key != nil; key = r.key() {
 		switch string(key) {
 		case "type":
-			read = anthropicAnswer
+			read, f.form = anthropicAnswer, anthropicAnswer
 			r.skip()
 		case "choices":
-			read = openAIAnswer
+			read, f.form = openAIAnswer, openAIAnswer
 			r.skip()
 		case "contentBlockDelta", "messageStart", "contentBlockStart", "contentBlockStop", "messageStop", "metadata", "output":
-			read = converseAnswer
+			read, f.form = converseAnswer, converseAnswer
 			r.skip()
-		case "amazon-bedrock-invocationMetrics":
+		case metricsMember:
 			invokeMetrics(f, r)
 		default:
 			r.skip()

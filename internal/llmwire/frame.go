@@ -33,6 +33,7 @@ type frame struct {
 
 	inner   *reader // of a text inside the event, made on first use
 	scratch []byte
+	form    func(*frame, *reader) // of those texts, once it is known
 }
 
 // piece is a bit of generated output: a text, or a bit of a tool call. Of a tool
@@ -67,7 +68,7 @@ func (f *frame) reset(event []byte, whole bool) {
 	*f = frame{
 		whole: whole, event: event, pieces: f.pieces[:0], buf: f.buf[:0], finishes: f.finishes[:0],
 		model: f.model[:0], tier: f.tier[:0], failure: f.failure.emptied(),
-		inner: f.inner, scratch: f.scratch[:0],
+		inner: f.inner, scratch: f.scratch[:0], form: f.form,
 	}
 }
 

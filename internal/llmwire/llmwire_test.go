@@ -321,6 +321,10 @@ func FuzzRequest(f *testing.F) {
 	f.Add(uint8(5), []byte(`{"contents":[{"parts":{"text":"a"}},7,{"role":"model","parts":[{"functionCall":{"args":{"a":"\ud800"}}},[]]}],"systemInstruction":{"parts":[]},"tools":[{"functionDeclarations":[1]}]}`))
 	f.Add(uint8(6), []byte(`{"model":"q","messages":[{"images":[1],"tool_calls":[{"function":{"arguments":{"a":1}}}],"thinking":"t","content":["a"]}],"options":{"seed":1e3}}`))
 	f.Add(uint8(7), []byte(`{"model":"q","system":"a","prompt":"b","stream":null}`))
+	f.Add(uint8(8), []byte(`{"inputs":"a","parameters":{"max_new_tokens":1},"stream":true}`))
+	f.Add(uint8(10), []byte(`{"text_input":["a"],"sampling_parameters":"{\"top_p\":1}","parameters":[]}`))
+	f.Add(uint8(12), []byte(`{"system":[{"text":"be"}],"messages":[{"content":[{"toolUse":{"input":{"a":[1]}}},{"toolResult":{"content":[{"json":1}]}},[["x"]]],"role":"user"},7]}`))
+	f.Add(uint8(14), []byte(`{"message":"a","chat_history":[7,{"message":"b","role":"CHATBOT"}],"preamble":"c","messages":[]}`))
 	f.Add(uint8(0), []byte(`{"messages":[[],"x",7,{"content":{"a":"b"},"role":"tool"}],"tools":{},"stream":1}`))
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
 		kind := families[int(which)%len(families)].kind
