@@ -38,6 +38,7 @@ type exchange struct {
 	// first: no exchange came before on this connection.
 	first   bool
 	gaps    int64
+	heads   int64 // bytes of header held
 	lostReq int64
 	capLost bool   // a hole was made by the reassembler's limit
 	fault   string // why a message could not be followed
@@ -45,18 +46,36 @@ type exchange struct {
 	veiled  bool
 	veilWhy trace.OutcomeDetail
 	grpc    *grpcCall
-	done    bool
+	// unsure: bytes are lost in which the client may have given it up.
+	unsure bool
+	done   bool
 }
 
 // header takes the head of the request.
 func (e *exchange) header(h *head, cut bool, t int64) {
-	e.x.Method, e.x.Target, e.x.ReqHeader = h.method, h.target, h.fields
+	e.x.Method, e.x.Target, e.x.ReqHeader = h.method, h.target, e.admitHead(h)
 	e.reqLast, e.version = t, h.version()
 	e.req.open(&h.frame)
 	e.rec.flag(h)
 	if cut {
 		e.c.asking = nil
 	}
+}
+
+// admitHead charges the fields of a head to what all exchanges may hold. Where
+// that is used up they are left out; method, target and status are kept.
+func (e *exchange) admitHead(h *head) []trace.Field {
+	cost := int64(0)
+	for _, f := range h.fields {
+		cost += int64(len(f.Name) + len(f.Value) + fieldCost)
+	}
+	if cost > e.rec.room() {
+		h.cut += cost
+		return nil
+	}
+	e.heads += cost
+	e.rec.held += cost
+	return h.fields
 }
 
 // requestBody takes a part of the request's body, framing taken off.
@@ -152,7 +171,7 @@ func (e *exchange) recognize() {
 
 // answerHead takes the head of the final answer.
 func (e *exchange) answerHead(h *head, t int64) {
-	e.status, e.version, e.x.RespHeader = h.status, h.version(), h.fields
+	e.status, e.version, e.x.RespHeader = h.status, h.version(), e.admitHead(h)
 	e.headEnd, e.respLast = t, t
 	e.resp.open(&h.frame)
 	e.rec.flag(h)

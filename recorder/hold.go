@@ -41,9 +41,16 @@ func (c *conn) requestsHeld() bool {
 	if c.streams == nil {
 		return false
 	}
-	st := &c.streams.dirs[ToServer]
-	return st.holeAt != 0 || len(st.pieces) > 0
+	return c.streams.dirs[ToServer].waits()
 }
+
+// answersHeld reports whether it holds bytes of answers back.
+func (c *conn) answersHeld() bool {
+	return c.streams != nil && c.streams.dirs[ToClient].waits() || len(c.held) > 0
+}
+
+// waits reports whether bytes are held back for others that are missing.
+func (st *stream) waits() bool { return st.holeAt != 0 || len(st.pieces) > 0 }
 
 // hold keeps a call for later.
 func (c *conn) hold(call heldCall) {

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"golang.org/x/net/http2"
@@ -41,6 +42,7 @@ type h2conn struct {
 	order []uint32
 	// first and last are the lowest and highest stream whose request was seen.
 	first, last uint32
+	resets      []lateReset
 	// strangers are streams whose answer has come to no request.
 	strangers map[uint32]bool
 }
@@ -73,10 +75,16 @@ func (h *h2conn) why() trace.OutcomeDetail {
 
 func (h *h2conn) fault(reason string) { h.c.rec.acct.fault(reason) }
 
-func (h *h2conn) feed(d Dir, b []byte, t int64) { h.dirs[d].feed(b, t) }
+func (h *h2conn) feed(d Dir, b []byte, t int64) {
+	h.drop(d, t)
+	h.dirs[d].feed(b, t)
+}
 
 // gap says that n bytes of a direction are lost.
-func (h *h2conn) gap(d Dir, n int64, t int64) { h.dirs[d].gap(n, t) }
+func (h *h2conn) gap(d Dir, n int64, t int64) {
+	h.drop(d, t)
+	h.dirs[d].gap(n, t)
+}
 
 // synced: a frame was found where none was known to be.
 func (h *h2conn) synced(f *frames) {
@@ -204,8 +212,32 @@ func (h *h2conn) reset(d Dir, id uint32, t int64) {
 	if e == nil {
 		return
 	}
+	end := ending{known: true, by: d, rst: true, at: t}
+	if d == ToServer && h.c.answersHeld() {
+		h.resets = append(h.resets, lateReset{id, end})
+		return
+	}
 	h.close(id)
-	e.finish(ending{known: true, by: d, rst: true, at: t})
+	e.finish(end)
+}
+
+// lateReset is a client's reset whose stream may still have bytes that came
+// before it and are held back, since others before them are missing.
+type lateReset struct {
+	id  uint32
+	end ending
+}
+
+// drop ends the streams that were reset before t.
+func (h *h2conn) drop(d Dir, t int64) {
+	for d == ToClient && len(h.resets) > 0 && h.resets[0].end.at < t {
+		r := h.resets[0]
+		h.resets = h.resets[1:]
+		if e := h.streams[r.id]; e != nil {
+			h.close(r.id)
+			e.finish(r.end)
+		}
+	}
 }
 
 // goAway: a side takes no new streams. Those of the client that the server has
@@ -296,9 +328,9 @@ func (h *h2conn) hole(f *frames, n int64) {
 	}
 }
 
-// torn: bytes are lost and with them nobody knows how many frames, of which
-// streams.
-func (h *h2conn) torn(f *frames) {
+// torn: bytes before t are lost and with them nobody knows how many frames, of
+// which streams. One may have been a client's reset.
+func (h *h2conn) torn(f *frames, t int64) {
 	if !h.active {
 		return
 	}
@@ -307,7 +339,12 @@ func (h *h2conn) torn(f *frames) {
 		h.endBlock(f, false, f.t0)
 	}
 	for _, id := range h.order {
-		if e := h.streams[id]; e != nil && !e.doneIn(f.d) {
+		e := h.streams[id]
+		if e == nil || e.start > t {
+			continue
+		}
+		e.unsure = e.unsure || f.d == ToServer
+		if !e.doneIn(f.d) {
 			e.holed(hole{gaps: 1})
 			e.tear(f.d)
 		}
@@ -317,6 +354,7 @@ func (h *h2conn) torn(f *frames) {
 
 // finishAll closes what is open.
 func (h *h2conn) finishAll() {
+	h.drop(ToClient, math.MaxInt64)
 	for d := range h.dirs {
 		if f := &h.dirs[d]; f.block.open {
 			h.endBlock(f, false, f.t0)

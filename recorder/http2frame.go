@@ -203,7 +203,7 @@ func (f *frames) gap(n, t int64) {
 		return
 	case inSearch:
 		f.skip(f.find.drop())
-		f.h.torn(f)
+		f.h.torn(f, t)
 		return
 	case inPayload, inPadding:
 		lost := min(n, int64(f.body))
@@ -220,14 +220,14 @@ func (f *frames) gap(n, t int64) {
 		}
 	}
 	if n > 0 {
-		f.lose()
+		f.lose(t)
 	}
 }
 
 // lose starts the search for the next frame.
-func (f *frames) lose() {
+func (f *frames) lose(t int64) {
 	f.state, f.n = inSearch, 0
-	f.h.torn(f)
+	f.h.torn(f, t)
 }
 
 func (f *frames) search(b []byte, t int64) {

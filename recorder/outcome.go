@@ -50,6 +50,9 @@ func (e *exchange) outcome(end ending) (trace.Outcome, trace.OutcomeDetail) {
 	case e.respDone:
 		return trace.OutcomeOK, ""
 	}
+	if e.unsure {
+		return trace.OutcomeCutByCapture, trace.DetailGap
+	}
 	return cutOff(end)
 }
 

@@ -229,15 +229,16 @@ func (c *conn) readTail(b []byte, t0, t1 int64) {
 
 // confirmTail: the connection is HTTP, so its tail is an exchange.
 func (c *conn) confirmTail() {
-	if c.tail != nil && !c.tail.http {
+	if c.tail != nil {
 		c.tail.http = true
-		c.rec.count(c.tail.e)
 	}
 }
 
-// endTail closes the tail, if it was one of HTTP.
+// endTail closes the tail, if it was one of HTTP. It is counted only now: until
+// a message begins it may still turn out to be of HTTP/2.
 func (c *conn) endTail() {
 	if c.tail != nil && c.tail.http {
+		c.rec.count(c.tail.e)
 		c.tail.e.finish(c.over)
 	}
 	c.tail = nil

@@ -260,7 +260,7 @@ func (r *recording) count(*exchange) {
 // take hands a closed exchange to the sink.
 func (r *recording) take(e *exchange) {
 	r.acct.open--
-	r.held -= int64(cap(e.req.data) + cap(e.resp.data))
+	r.held -= int64(cap(e.req.data)+cap(e.resp.data)) + e.heads
 	if e.req.cut > 0 || e.resp.cut > 0 {
 		r.acct.w.TruncatedBodies++
 	}

@@ -17,7 +17,12 @@ type sniffer struct {
 	// scent looks for HTTP/2 in a connection whose beginning was not seen, as
 	// long as nothing has proved it to be HTTP/1; nil = no more.
 	scent *h2conn
+	// followed is the number of bytes given to it.
+	followed int
 }
+
+// maxFollowed bounds the search for HTTP/2 in what may be anything.
+const maxFollowed = 1 << 20
 
 // startKind is what the first bytes of a direction are.
 type startKind uint8
@@ -97,10 +102,11 @@ func (c *conn) unsniff(d Dir) {
 func (c *conn) follow(d Dir, b []byte, t int64) bool {
 	s := &c.sniffer
 	switch {
-	case c.messages != [2]int{} || c.tail != nil && c.tail.http:
+	case c.messages != [2]int{} || s.followed > maxFollowed:
 		s.scent = nil
 		return false
 	case !s.scent.active:
+		s.followed += len(b)
 		s.scent.feed(d, b, t)
 	}
 	if !s.scent.active {
