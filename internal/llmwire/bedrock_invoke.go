@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -48,7 +49,8 @@ func invokeAnswer(f *frame, r *reader) {
 // invokeChunk reads an event in base64. One that is not is no event.
 func invokeChunk(f *frame, r *reader) {
 	text, _ := r.text()
-	f.scratch = append(f.scratch, make([]byte, base64.StdEncoding.DecodedLen(len(text)))...)
+	size := base64.StdEncoding.DecodedLen(len(text))
+	f.scratch = slices.Grow(f.scratch[:0], size)[:size]
 	n, err := base64.StdEncoding.Decode(f.scratch, text)
 	if err == nil {
 		vendorAnswer(f, r, f.scratch[:n])
