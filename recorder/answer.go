@@ -155,7 +155,7 @@ func (a *answer) fill(r *trace.Record) {
 	r.TLastTokenUs = seen(a.lastToken)
 	r.MaxGapUs = seen(a.maxGap)
 	r.EventCount, r.ChunkCount = &a.events, &a.chunks
-	if a.messages != nil { // which of them carry output nobody knows
+	if a.messages != nil || r.APIKind == trace.KindOther { // which of them carry output nobody knows
 		r.ChunkCount = nil
 	}
 	r.LostEvents = a.lost

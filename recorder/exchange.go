@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/lambdac/lambdac/internal/llmwire"
@@ -278,6 +277,7 @@ func (e *exchange) readRequest() {
 	e.recognize()
 	e.r.APIKind = e.kind
 	if e.kind == trace.KindOther || len(e.req.data) == 0 {
+		e.r.Stream = e.answer != nil // the request does not tell; the answer does
 		return
 	}
 	if e.lostReq > 0 || e.req.torn { // a hole in a text leaves JSON that parses, to wrong numbers
@@ -287,6 +287,7 @@ func (e *exchange) readRequest() {
 	path, _, _ := strings.Cut(e.x.Target, "?")
 	if err := llmwire.ParseRequest(e.kind, path, e.req.data, e.r, &e.x.Said); err != nil {
 		e.rec.acct.fault("request_body")
+		e.r.Stream = e.r.Stream || e.answer != nil
 	}
 }
 
@@ -354,7 +355,7 @@ func (e *exchange) fillSizes() {
 	if e.status != 0 {
 		r.StatusCode = new(int32(e.status))
 	}
-	r.HTTPVersion = cmp.Or(e.version, "1.0")
+	r.HTTPVersion = e.version
 }
 
 // fillBodies hands the bodies over. The text of an answer that was read is

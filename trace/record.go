@@ -89,7 +89,7 @@ type Request struct {
 	ServerPort int32 `parquet:"server_port"`
 	// ClientPort joins with other captures and logs.
 	ClientPort *int32 `parquet:"client_port"`
-	// HTTPVersion is "1.0", "1.1" or "2".
+	// HTTPVersion is "1.0", "1.1" or "2"; "" where no head was seen.
 	HTTPVersion string `parquet:"http_version,dict"`
 	// TLS tells whether the connection was encrypted.
 	TLS bool `parquet:"tls"`
