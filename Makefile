@@ -38,7 +38,7 @@ check: ## static checks; run before each commit
 fuzz: ## each fuzz test for FUZZTIME
 	@for pkg in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),20s) $$pkg || exit 1; \
+	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),20s) -fuzzminimizetime 1s $$pkg || exit 1; \
 	  done; \
 	done
 

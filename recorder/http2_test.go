@@ -271,10 +271,10 @@ func TestHTTP2Starts(t *testing.T) {
 			h.preface()
 			h.settings(ToClient)
 			h.ask(1, "GET", "/1", "").answer(1, "200", "one")
-			for i, c := range []byte(h.out[0].String()) {
+			for i, c := range h.out[0].Bytes() {
 				h.k.client(2*ms+time.Duration(i), string([]byte{c}))
 			}
-			for i, c := range []byte(h.out[1].String()) {
+			for i, c := range h.out[1].Bytes() {
 				h.k.server(3*ms+time.Duration(i), string([]byte{c}))
 			}
 		},

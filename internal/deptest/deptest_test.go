@@ -52,6 +52,7 @@ var only = map[string][]string{
 	"github.com/klauspost/compress":      {"recorder", "internal/leaktest"},
 	"github.com/andybalholm/brotli":      {"recorder"},
 	"golang.org/x/crypto":                {"recorder"},
+	"golang.org/x/net":                   {"recorder"},
 	"github.com/spf13/cobra":             {"cmd/lambdac"},
 	"github.com/rogpeppe/go-internal":    {},
 	"github.com/google/go-cmp":           {"internal/jsonschema"},
