@@ -1,6 +1,7 @@
 package tracedir
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lambdac/lambdac/trace"
 )
 
 // ownFiles are the files that a trace or run directory may hold beside its
@@ -35,13 +38,15 @@ func prepare(path string, force bool) error {
 
 // empty removes a trace's files. It looks at everything before it removes
 // anything, follows no links, and refuses where there is a file that no trace
-// has.
+// has. Others write a manifest.json and a report.html too: beside a manifest
+// that is not ours, or none, no document is believed to be ours.
 func empty(path string, entries []fs.DirEntry) error {
+	ours := hasOwnManifest(path)
 	var remove []string
 	for _, e := range entries {
 		name := filepath.Join(path, e.Name())
 		switch {
-		case e.Type().IsRegular() && slices.Contains(ownFiles, strings.TrimSuffix(e.Name(), tmpSuffix)):
+		case ours && e.Type().IsRegular() && slices.Contains(ownFiles, strings.TrimSuffix(e.Name(), tmpSuffix)):
 		case e.IsDir() && slices.Contains(tableNames, e.Name()):
 			parts, err := ownParts(name)
 			if err != nil {
@@ -64,6 +69,17 @@ func empty(path string, entries []fs.DirEntry) error {
 		}
 	}
 	return nil
+}
+
+// hasOwnManifest reports whether the directory's manifest says that it is one.
+func hasOwnManifest(path string) bool {
+	name := filepath.Join(path, manifestFile)
+	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	data, err := os.ReadFile(name)
+	var m trace.Manifest
+	return err == nil && json.Unmarshal(data, &m) == nil && m.Schema == trace.ManifestSchema
 }
 
 // ownParts lists the files of a table.

@@ -213,6 +213,22 @@ func TestForce(t *testing.T) {
 	}
 }
 
+// Other tools write files of the same names.
+func TestForceLeavesOthersDocuments(t *testing.T) {
+	for name, text := range map[string]string{manifestFile: `{"name":"app"}`, "report.html": "<p>mine", "levels.json": "{}", manifestFile + tmpSuffix: ""} {
+		path := t.TempDir()
+		if err := os.WriteFile(filepath.Join(path, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Create(path, sealed(), Options{Force: true}); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: error %v, want ErrExist", name, err)
+		}
+		if got, err := os.ReadFile(filepath.Join(path, name)); err != nil || string(got) != text {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestForceFollowsNoLinks(t *testing.T) {
 	path, outside := makeTrace(t, 10), t.TempDir()
 	kept := filepath.Join(outside, partName{host: "x"}.String())
