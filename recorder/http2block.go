@@ -89,8 +89,8 @@ func (h *h2conn) openBlock(f *frames) {
 	f.block.start(f, use, e)
 }
 
-// openStream begins the exchange of a new stream. Streams that were passed
-// over, while requests may have been lost, are those of the lost ones.
+// openStream begins the exchange of a new stream, with the first byte of its
+// HEADERS: a request whose header is cut has still arrived.
 func (h *h2conn) openStream(f *frames, id uint32) *exchange {
 	if h.first == 0 {
 		h.first = id
