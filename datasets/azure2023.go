@@ -37,7 +37,7 @@ func scanAzure2023(r io.Reader, _ time.Duration, row func(int64, *trace.Record) 
 	return scanLines(r, func(line int64, text string) error {
 		fields := strings.Split(text, ",")
 		if line == 1 {
-			return checkHeader(fields)
+			return checkHeader(fields, text)
 		}
 		rec, msg := azureRow(fields)
 		if rec == nil {
@@ -47,7 +47,7 @@ func scanAzure2023(r io.Reader, _ time.Duration, row func(int64, *trace.Record) 
 	}, bad)
 }
 
-func checkHeader(fields []string) error {
+func checkHeader(fields []string, text string) error {
 	if slices.Equal(fields, azureColumns) {
 		return nil
 	}
@@ -57,7 +57,7 @@ func checkHeader(fields []string) error {
 			missing = append(missing, want)
 		}
 	}
-	return fmt.Errorf("%w: line 1 lacks the columns %s (it has %d columns)", ErrFormat, strings.Join(missing, ", "), len(fields))
+	return fmt.Errorf("%w: line 1 lacks the columns %s (it reads %q)", ErrFormat, strings.Join(missing, ", "), clip(text))
 }
 
 func azureRow(fields []string) (*trace.Record, string) {
