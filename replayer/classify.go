@@ -12,6 +12,7 @@ import (
 // Error types that we give, where the service said nothing itself.
 const (
 	errorRedirect = "redirect"      // status below 400 that sends us elsewhere
+	errorUpgrade  = "upgrade"       // 101: another protocol that was not asked for
 	errorNotJSON  = "not_json"      // an answer that is not what the API promises
 	errorNotRead  = "coded_content" // a content coding that was not asked for
 )
@@ -82,8 +83,8 @@ func abortDetail(err error) trace.OutcomeDetail {
 func (x *exchange) judge(err error) {
 	r, s := x.rec, &x.stream
 	var parsed error
-	if s.framing == llmwire.FramingJSON && err == nil && s.cut == 0 {
-		parsed = s.answer.Body(s.whole)
+	if s.framing == llmwire.FramingJSON && err == nil {
+		parsed = s.parse()
 	}
 	var said trace.Exchange
 	s.answer.Fill(r, &said)
@@ -96,6 +97,8 @@ func (x *exchange) judge(err error) {
 		r.SetOutcome(trace.OutcomeHTTPError, "")
 	case status >= 300:
 		x.broken(errorRedirect)
+	case status < 200:
+		x.broken(errorUpgrade)
 	case s.answer.ErrorSeen():
 		r.SetOutcome(trace.OutcomeErrorInStream, "")
 	case streamed && s.answer.Ended():

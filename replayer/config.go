@@ -85,7 +85,7 @@ type Config struct {
 	// Version of the tool, for manifests and records.
 	Version string
 
-	// Dial connects to the target; nil = TCP with a deadline of 10 s.
+	// Dial connects to the target; nil = TCP with a deadline of 30 s.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	cpuTime func() (time.Duration, bool)
@@ -146,7 +146,7 @@ const (
 
 // withDefaults returns the configuration with its zero fields filled in.
 func (c Config) withDefaults() Config {
-	c.Replicates = max(c.Replicates, 1)
+	c.Replicates = orDefault(c.Replicates, 1)
 	c.MaxInFlight = orDefault(c.MaxInFlight, defaultMaxInFlight)
 	c.Drain = orDefault(c.Drain, defaultDrain)
 	c.Settle = orDefault(c.Settle, defaultSettle)
@@ -189,6 +189,13 @@ func (c *Config) check() error {
 	}
 	if !slices.Contains([]Cache{CacheAsTrace, CacheCold, CachePrimed}, c.Cache) {
 		return inputError("use as_trace, cold or primed", "unknown cache state %q", c.Cache)
+	}
+	if c.Replicates < 0 || c.MaxTokens < 0 || !(c.MaxPerS >= 0) {
+		return inputError("give --replicates, --max-tokens and --max-rate above 0, or leave them out",
+			"%d replicates, at most %d tokens, at most %v/s: out of range", c.Replicates, c.MaxTokens, c.MaxPerS)
+	}
+	if t := c.Timeouts; min(t.FirstToken, t.Idle, t.Total) < 0 {
+		return inputError("give durations such as 30s, or leave them out", "deadlines of %v, %v, %v: out of range", t.FirstToken, t.Idle, t.Total)
 	}
 	if c.MaxInFlight < 1 || !(c.CV > 0) || math.IsInf(c.CV, 0) {
 		return inputError("both must be above 0", "in-flight limit %d, coefficient of variation %v: out of range", c.MaxInFlight, c.CV)

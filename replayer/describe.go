@@ -15,9 +15,11 @@ func (r *run) describe() trace.Run {
 		TraceID: r.trace.Manifest.TraceID, Target: r.target.Scheme + "://" + r.target.Host, Seed: r.cfg.Seed,
 		Loop: "open", Scaling: string(r.cfg.Scaling),
 		RecordedPerS: r.timeline.perS(), RecordedPeakPerS: r.timeline.peakPerS(),
-		HoldNs: int64(r.cfg.Hold), WarmupNs: int64(r.cfg.Warmup), Replicates: int32(r.cfg.Replicates),
-		Cache: string(r.cfg.Cache), Knobs: r.knobs(), Shard: "1/1",
-		Validity: trace.Validity{Verdict: trace.Invalid, Reasons: []string{"not finished"}},
+		HoldNs: int64(r.cfg.Hold), WarmupNs: int64(r.cfg.Warmup), DrainNs: int64(r.cfg.Drain),
+		FirstTokenNs: int64(r.cfg.Timeouts.FirstToken), IdleNs: int64(r.cfg.Timeouts.Idle), TotalNs: int64(r.cfg.Timeouts.Total),
+		Replicates: int32(r.cfg.Replicates),
+		Cache:      string(r.cfg.Cache), Knobs: r.knobs(), Shard: "1/1",
+		Validity: trace.Validity{Verdict: trace.Invalid, Reasons: []string{"not finished: the replay is still running, or it was killed"}},
 	}
 }
 

@@ -205,7 +205,12 @@ func (x *exchange) read(resp *http.Response) {
 	r.RespHeaders = respHeaders(resp)
 	x.stream = newStream(x, x.framing(contentType))
 	x.stream.answer.Head(resp.Header.Get)
-	err := x.stream.run(resp.Body, head, endsByClose(resp))
+	body := io.Reader(resp.Body)
+	if resp.StatusCode < 200 {
+		// 101: the body is the bare connection, which our deadlines do not end.
+		body = http.NoBody
+	}
+	err := x.stream.run(body, head, endsByClose(resp))
 	x.judge(err)
 }
 

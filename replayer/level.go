@@ -57,7 +57,7 @@ func (r *run) level(ctx context.Context, l trace.Level) error {
 	lv := &level{run: r, Level: l, arrivals: arrivals, key: p.key(), first: l.Order == 0}
 	lv.facts = facts{
 		level: &lv.Level, hold: r.cfg.Hold, drift: drift, cores: runtime.GOMAXPROCS(0),
-		shared: r.cfg.SharedProcess, policy: r.cfg.CapPolicy, maxLag: r.cfg.MaxLag,
+		shared: r.cfg.SharedProcess, policy: r.cfg.CapPolicy, maxLag: r.cfg.MaxLag, refused: make(map[int32]int64),
 	}
 	lv.ctx, lv.cancel = context.WithCancelCause(ctx)
 	defer lv.cancel(nil)
@@ -99,7 +99,7 @@ func (lv *level) begin(ready <-chan *item) {
 	if len(lv.arrivals) > 0 {
 		lv.BeginUnixNs = start.Add(lv.arrivals[0].at).UnixNano()
 	}
-	lv.fuse = newFuse(r.cfg.Breaker, lv.first, start.Add(-r.cfg.Warmup))
+	lv.fuse = newFuse(r.cfg.Breaker, lv.first, start.Add(-r.cfg.Warmup), r.streak)
 	lv.sink = newCollector(r.out.Write, lv.see, func(err error) {
 		lv.cancel(fmt.Errorf("%w: %w", ErrOutput, err))
 	})
@@ -239,6 +239,7 @@ func (lv *level) stopReason(cause error) string {
 		return errBudget.Error()
 	}
 	if cause == nil || errors.Is(cause, errDrain) {
+		lv.run.streak = lv.fuse.streak
 		return lv.fuse.end()
 	}
 	var safety *stopError

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -62,21 +63,51 @@ func refuseCaptured(ctx context.Context, target *url.URL, captured []trace.Targe
 	return nil
 }
 
-// targetNames are all spellings of a host that a capture may have seen.
+// targetNames are all spellings of a host that a capture may have seen. A
+// host that is this machine has all of this machine's: a service recorded on
+// one interface is reached through any other.
 func targetNames(ctx context.Context, host string) []string {
+	var addrs []netip.Addr
 	names := []string{host}
-	if _, err := netip.ParseAddr(host); err == nil {
-		return names
+	if a, err := netip.ParseAddr(host); err == nil {
+		addrs, names = []netip.Addr{a}, nil
+	} else if found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host); err == nil {
+		addrs = found // else the probe will say that the name is not known
 	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return names // the probe will say that the name is not known
-	}
+	own := ownAddrs()
 	for _, a := range addrs {
-		names = append(names, a.Unmap().String())
+		a = plainAddr(a)
+		names = append(names, a.String())
+		if a.IsUnspecified() || a.IsLoopback() || slices.Contains(own, a) {
+			names = append(names, "localhost")
+			for _, o := range own {
+				names = append(names, o.String())
+			}
+		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
+
+// ownAddrs are the addresses of this machine's interfaces.
+func ownAddrs() []netip.Addr {
+	own := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	nets, err := net.InterfaceAddrs()
+	if err != nil {
+		return own
+	}
+	for _, n := range nets {
+		if ip, ok := n.(*net.IPNet); ok {
+			if a, ok := netip.AddrFromSlice(ip.IP); ok {
+				own = append(own, plainAddr(a))
+			}
+		}
+	}
+	return own
+}
+
+// plainAddr is an address as a capture writes it: no zone, no IPv4 in IPv6.
+func plainAddr(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }
 
 func portOf(u *url.URL) int {
 	if port, err := strconv.Atoi(u.Port()); err == nil {
@@ -107,7 +138,9 @@ func probe(ctx context.Context, cfg *Config, target *url.URL) error {
 		return unreachable(target.Host, err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+	if resp.StatusCode >= 200 { // else the body is the connection, which no deadline ends
+		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+	}
 	return judgeProbe(target.Host, resp)
 }
 
@@ -127,6 +160,8 @@ func unreachable(host string, err error) error {
 func judgeProbe(host string, resp *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch code := resp.StatusCode; {
+	case code < 200:
+		return inputError("check --target: host and port of an HTTP API", "target %q switches to another protocol (status %d)", host, code)
 	case code >= 300 && code < 400:
 		return inputError("give the final address as --target: a redirect would be measured, not followed",
 			"target %q answers with a redirect (status %d)", host, code)
@@ -139,11 +174,16 @@ func judgeProbe(host string, resp *http.Response) error {
 	return nil
 }
 
-// warnFiles says where the system's limit is below the client's own.
-func warnFiles(maxInFlight int) []string {
-	const others = 64 // files that are no connection of ours
-	if n, ok := maxOpenFiles(); ok && n < maxInFlight+others {
-		return []string{fmt.Sprintf("this process may open %d files, fewer than %d requests in flight need: raise it with ulimit -n", n, maxInFlight)}
+// otherFiles is room for open files that are no connection: the run's own.
+const otherFiles = 64
+
+// withinFiles lowers the limit of open requests to what the system's limit of
+// open files bears. Beyond it no connection could be opened, and no part of the
+// run written either. The warning is "" where nothing was lowered.
+func withinFiles(maxInFlight, files int) (limit int, warning string) {
+	room := max(files-otherFiles, files/2, 1)
+	if maxInFlight <= room {
+		return maxInFlight, ""
 	}
-	return nil
+	return room, fmt.Sprintf("this process may open %d files: at most %d requests are kept in flight, not %d; raise it with ulimit -n", files, room, maxInFlight)
 }

@@ -2,6 +2,8 @@ package replayer
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +33,7 @@ func TestPreflight(t *testing.T) {
 		{"page", answer(200, "text/html; charset=utf-8"), "answers HTML"},
 		{"web server", answer(404, "text/html"), "answers HTML"},
 		{"redirect", answer(302, "text/html"), "answers with a redirect (status 302)"},
+		{"not HTTP", answer(101, ""), "switches to another protocol"},
 		{"locked", answer(401, "application/json"), "LAMBDAC_TARGET_HEADER_AUTHORIZATION"},
 	}
 	for _, row := range rows {
@@ -84,9 +87,11 @@ func TestPreflightCapturedHost(t *testing.T) {
 	}
 	m := chatTrace(1, 0).Manifest
 	m.CapturedTargets = []trace.TargetHash{other, captured}
-	err = Preflight(t.Context(), Config{Target: server.URL}, m)
-	if !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "--allow-production") || asked != 0 {
-		t.Errorf("error %v, %d requests", err, asked)
+	for _, host := range []string{"127.0.0.1", "localhost", "LOCALHOST", "0.0.0.0", "[::ffff:127.0.0.1]", "[::]", "[::1]", "127.0.0.2", ownAddress(t)} {
+		err = Preflight(t.Context(), Config{Target: fmt.Sprintf("http://%s:%d", host, port)}, m)
+		if !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "--allow-production") || asked != 0 {
+			t.Errorf("%s: error %v, %d requests", host, err, asked)
+		}
 	}
 	if err := Preflight(t.Context(), Config{Target: server.URL, AllowProduction: true}, m); err != nil || asked != 1 {
 		t.Errorf("allowed: error %v, %d requests", err, asked)
@@ -94,6 +99,30 @@ func TestPreflightCapturedHost(t *testing.T) {
 	m.CapturedTargets = m.CapturedTargets[:1]
 	if err := Preflight(t.Context(), Config{Target: server.URL}, m); err != nil {
 		t.Errorf("another host: %v", err)
+	}
+}
+
+// ownAddress is an address of this machine that is not the loopback's, as far
+// as it has one.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	for _, a := range ownAddrs() {
+		if a.Is4() && !a.IsLoopback() {
+			return a.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+func TestWithinFiles(t *testing.T) {
+	rows := []struct{ limit, files, want int }{
+		{4096, 1 << 20, 4096}, {4096, 4160, 4096}, {4096, 4159, 4095}, {4096, 1024, 960}, {4096, 64, 32}, {4096, 1, 1}, {10, 64, 10},
+	}
+	for _, row := range rows {
+		got, warning := withinFiles(row.limit, row.files)
+		if got != row.want || (warning != "") != (got != row.limit) {
+			t.Errorf("%d in flight, %d files: %d %q, want %d", row.limit, row.files, got, warning, row.want)
+		}
 	}
 }
 
@@ -110,6 +139,10 @@ func TestCheck(t *testing.T) {
 		{"not a URL", func(c *Config, _ *Trace) { c.Target = "localhost:8000" }, "--target"},
 		{"secret in the URL", func(c *Config, _ *Trace) { c.Target = "http://u:p@h" }, "LAMBDAC_TARGET_HEADER_AUTHORIZATION"},
 		{"no hold", func(c *Config, _ *Trace) { c.Hold = 0 }, "--hold"},
+		{"negative replicates", func(c *Config, _ *Trace) { c.Replicates = -1 }, "--replicates"},
+		{"negative tokens", func(c *Config, _ *Trace) { c.MaxTokens = -1 }, "--max-tokens"},
+		{"limit that is no number", func(c *Config, _ *Trace) { c.MaxPerS = math.NaN() }, "--max-rate"},
+		{"negative deadline", func(c *Config, _ *Trace) { c.Timeouts.Idle = -1 }, "durations such as 30s"},
 		{"no load", func(c *Config, _ *Trace) { c.Loads = nil }, "--levels"},
 		{"negative load", func(c *Config, _ *Trace) { c.Loads[0].PerS = -1 }, "above 0"},
 		{"rate and scale", func(c *Config, _ *Trace) { c.Loads[0].Scale = 1 }, "exactly one"},

@@ -56,6 +56,7 @@ type run struct {
 	client  *http.Client
 	fits    *calibration
 	spent   int64     // tokens
+	streak  int64     // failures since the last answer that was none
 	said    trace.Run // what the manifest says of the run
 	result  Result
 }
@@ -119,6 +120,12 @@ func newRun(cfg *Config, tr Trace, out Output) (*run, error) {
 	r.timeline = newTimeline(r.recs, cfg.Seed, !cfg.NoSpread)
 	r.prompts = newPrompter(r.recs, tokens.Words(), cfg)
 	r.result.Outcomes = make(map[trace.Outcome]int64)
+	if files, ok := maxOpenFiles(); ok && cfg.Dial == nil {
+		var warning string
+		if cfg.MaxInFlight, warning = withinFiles(cfg.MaxInFlight, files); warning != "" {
+			r.result.Warnings = append(r.result.Warnings, warning)
+		}
+	}
 	r.survey()
 	return r, r.planLevels()
 }
@@ -215,7 +222,10 @@ func (r *run) finish(cause error) (*Result, error) {
 	r.said.Validity = res.Validity
 	var warnings []string
 	r.said.Prompts, warnings = r.fits.report()
-	res.Warnings = append(warnFiles(r.cfg.MaxInFlight), warnings...)
+	res.Warnings = append(res.Warnings, warnings...)
+	if errors.Is(cause, ErrStopped) {
+		res.Warnings = append(res.Warnings, r.cutShort(cause))
+	}
 	if errors.Is(cause, ErrOutput) {
 		return res, cause
 	}
@@ -235,10 +245,16 @@ func (r *run) setManifest(clean bool) error {
 	return nil
 }
 
-// stopped is an ErrStopped that says what is left of the run.
-func stopped(why string) error {
-	return fmt.Errorf("%w: %s (what was measured until then is kept in the run)", ErrStopped, why)
+// cutShort says how far a run came that was stopped.
+func (r *run) cutShort(cause error) string {
+	if r.levels == 0 {
+		return fmt.Sprintf("%v, in level %d", cause, len(r.result.Levels))
+	}
+	return fmt.Sprintf("%v, in level %d of %d", cause, len(r.result.Levels), r.levels)
 }
+
+// stopped is an ErrStopped that says why.
+func stopped(why string) error { return fmt.Errorf("%w: %s", ErrStopped, why) }
 
 // pause waits, unless the context ends.
 func pause(ctx context.Context, d time.Duration) {

@@ -1,7 +1,9 @@
 package replayer
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -145,6 +147,17 @@ func (s *stream) read(e *sse.Event) llmwire.Chunk {
 		return s.answer.Exception(e.Name, e.Data)
 	}
 	return s.answer.Event(e.Name, e.Data)
+}
+
+// parse reads the body as one JSON text; one over the cap is only looked at.
+func (s *stream) parse() error {
+	if s.cut == 0 {
+		return s.answer.Body(s.whole)
+	}
+	if text := bytes.TrimLeft(s.whole, " \t\r\n"); len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return errors.New("no JSON text")
+	}
+	return nil
 }
 
 // whole reports whether an event that the end of the stream cut off is all

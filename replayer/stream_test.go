@@ -1,6 +1,7 @@
 package replayer
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -223,6 +224,8 @@ func TestWholeAnswers(t *testing.T) {
 		{"redirect", reply(307, "text/html", `<a>`), trace.OutcomeErrorInStream, "redirect", trace.ClassError},
 		{"page", reply(200, "text/html", `<html>`), trace.OutcomeErrorInStream, "not_json", trace.ClassError},
 		{"broken JSON", reply(200, "application/json", `{"choices":`), trace.OutcomeErrorInStream, "not_json", trace.ClassError},
+		{"huge and no JSON", reply(200, "application/json", strings.Repeat("x", bodyCap+1)), trace.OutcomeErrorInStream, "not_json", trace.ClassError},
+		{"huge", reply(200, "application/json", `{"data":[`+strings.Repeat("1,", bodyCap/2)+"1]}"), trace.OutcomeOK, "", trace.ClassOK},
 		{"error under 200", reply(200, "application/json", `{"error":{"type":"overloaded_error"}}`), trace.OutcomeErrorInStream, "overloaded_error", trace.ClassShed},
 	}
 	for _, row := range rows {
@@ -246,4 +249,27 @@ func TestWholeAnswers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An answer that switches protocols hands over the bare connection, which
+// neither deadline nor drain ends: it is not read.
+func TestSwitchedProtocol(t *testing.T) {
+	s := &stub{answer: func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+		_, _ = conn.Read(make([]byte, 1)) // holds on until the client goes
+		_ = conn.Close()
+	}}
+	virtual(t, s, one(1, time.Second), chatTrace(2, time.Second), func(t *testing.T, _ *Result, out *memory, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := out.only(t); r.Outcome != trace.OutcomeErrorInStream || *r.ErrorType != "upgrade" || *r.StatusCode != 101 {
+			t.Errorf("%+v", r.Result)
+		}
+	})
 }

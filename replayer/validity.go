@@ -2,7 +2,10 @@ package replayer
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lambdac/lambdac/trace"
@@ -21,6 +24,11 @@ const (
 	maxCPU = 0.8
 	// maxExcluded is the share of requests that the client may lose.
 	maxExcluded = 0.01
+	// maxBlamed is the share of requests that the service may refuse as wrong
+	// (4xx): it felt that much less than was offered. blamedWarning is the
+	// share from which that is said.
+	maxBlamed     = 0.1
+	blamedWarning = 0.01
 	// maxDrift is how far the schedule's rate may be from the one asked.
 	maxDrift = 0.02
 )
@@ -33,7 +41,8 @@ type facts struct {
 	records    int64 // all, the warm-up's too
 	sentInTime int64 // of those due in the window, sent before it was over
 	lags       []int64
-	ttfts      []int64 // of answered requests due in the window
+	ttfts      []int64         // of answered requests due in the window
+	refused    map[int32]int64 // of those excluded, by status
 	capHeld    bool
 	stopped    string   // why the level did not run to its end; "" = it did
 	drift      float64  // schedule's rate over the one asked, less 1
@@ -54,6 +63,9 @@ func (f *facts) add(o *outcome) {
 	l.Scheduled++
 	l.Outcomes[o.rec.Outcome]++
 	l.Tally.Add(&o.rec.Result)
+	if r := &o.rec.Result; r.Class() == trace.ClassExcluded && r.StatusCode != nil {
+		f.refused[*r.StatusCode]++
+	}
 	if !o.dispatched.IsZero() {
 		if o.dispatched.UnixNano() < l.EndUnixNs+int64(f.maxLag) {
 			f.sentInTime++
@@ -92,6 +104,7 @@ func (f *facts) judge() {
 	if n := l.Tally.ExcludedByUs; l.Scheduled > 0 && float64(n) > maxExcluded*float64(l.Scheduled) {
 		invalid("%d of %d requests (%.1f %%) were lost by the client, over 1 %%", n, l.Scheduled, 100*float64(n)/float64(l.Scheduled))
 	}
+	f.judgeBlamed(invalid)
 	f.judgeCPU(invalid)
 	if math.Abs(f.drift) > maxDrift {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("the schedule has %+.1f %% of the offered %.4g/s in its window: the trace is uneven there", 100*f.drift, l.OfferedPerS))
@@ -110,6 +123,39 @@ func (f *facts) sendable() int64 {
 func (f *facts) lagLimit() time.Duration {
 	ttft := time.Duration(quantile(f.ttfts, 0.5)) * time.Microsecond
 	return max(f.maxLag, time.Duration(lagShare*float64(ttft)))
+}
+
+// judgeBlamed looks at answers that say nothing of the load.
+func (f *facts) judgeBlamed(invalid func(string, ...any)) {
+	l := f.level
+	n := l.Tally.Excluded - l.Tally.ExcludedByUs
+	share := float64(n) / float64(max(l.Scheduled, 1))
+	const text = "%d of %d requests (%.1f %%) were refused as wrong, %s: the service felt less than the load offered"
+	switch {
+	case share > maxBlamed:
+		invalid(text, n, l.Scheduled, 100*share, f.refusals())
+	case share > blamedWarning:
+		l.Warnings = append(l.Warnings, fmt.Sprintf(text, n, l.Scheduled, 100*share, f.refusals()))
+	}
+}
+
+// refusals names the statuses of those answers, with what they often mean.
+func (f *facts) refusals() string {
+	codes := slices.Sorted(maps.Keys(f.refused))
+	var parts []string
+	for _, code := range codes {
+		parts = append(parts, fmt.Sprintf("status %d %d times", code, f.refused[code]))
+	}
+	if len(parts) == 0 {
+		return "without a status"
+	}
+	switch {
+	case slices.Contains(codes, 404):
+		parts = append(parts, "is the model there? see --model")
+	case slices.Contains(codes, 401) || slices.Contains(codes, 403):
+		parts = append(parts, "see LAMBDAC_TARGET_HEADER_AUTHORIZATION")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (f *facts) judgeCPU(invalid func(string, ...any)) {
@@ -135,8 +181,19 @@ func verdict(levels []trace.Level) trace.Validity {
 			v.Reasons = append(v.Reasons, fmt.Sprintf("level %d (%.4g/s): %s", l.Index, l.OfferedPerS, reason))
 		}
 	}
-	if len(levels) == 0 {
+	switch n := answered(levels); {
+	case len(levels) == 0:
 		v.Reasons = append(v.Reasons, "no level was run")
+	case n == 0:
+		v.Verdict = trace.Invalid
+		v.Reasons = append(v.Reasons, "not one request was answered: what was measured is no service under load")
 	}
 	return v
+}
+
+func answered(levels []trace.Level) (n int64) {
+	for i := range levels {
+		n += levels[i].Tally.OK
+	}
+	return n
 }

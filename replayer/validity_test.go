@@ -1,6 +1,7 @@
 package replayer
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -40,11 +41,17 @@ func TestJudge(t *testing.T) {
 		{"CPU 80 %", func(f *facts, _ *trace.Level) { f.cpu = new(0.8) }, ""},
 		{"CPU more", func(f *facts, _ *trace.Level) { f.cpu = new(0.81) }, "the client used 81 % of its 2 cores"},
 		{"stopped", func(f *facts, _ *trace.Level) { f.stopped = "because" }, "stopped before its end: because"},
+		{"refused 10 %", func(_ *facts, l *trace.Level) { l.Tally.Excluded = 100 }, ""},
+		{
+			"refused more", func(_ *facts, l *trace.Level) { l.Tally.Excluded = 101 },
+			"101 of 1000 requests (10.1 %) were refused as wrong, status 400 1 times, status 404 5 times, is the model there? see --model",
+		},
+		{"lost and not refused", func(_ *facts, l *trace.Level) { l.Tally.Excluded, l.Tally.ExcludedByUs = 101, 101 }, "101 of 1000 requests (10.1 %) were lost"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			l := &trace.Level{OfferedPerS: 100, Scheduled: 1000, InFlightCap: 7, Outcomes: map[trace.Outcome]int64{}}
-			f := &facts{level: l, hold: 10 * time.Second, sentInTime: 1000, lags: many(1000, 100), ttfts: many(1000, 100_000), cores: 2, policy: CapQueue, maxLag: defaultMaxLag}
+			l := &trace.Level{OfferedPerS: 100, Scheduled: 1000, InFlightCap: 7, Outcomes: map[trace.Outcome]int64{}, Tally: trace.Tally{OK: 1}}
+			f := &facts{level: l, refused: map[int32]int64{404: 5, 400: 1}, hold: 10 * time.Second, sentInTime: 1000, lags: many(1000, 100), ttfts: many(1000, 100_000), cores: 2, policy: CapQueue, maxLag: defaultMaxLag}
 			row.change(f, l)
 			f.judge()
 			if row.want == "" && len(l.Invalid) > 0 || row.want != "" && (len(l.Invalid) != 1 || !strings.HasPrefix(l.Invalid[0], row.want)) {
@@ -69,12 +76,17 @@ func TestJudgeWarnings(t *testing.T) {
 
 // One usable level makes a usable run.
 func TestVerdictOfSeveralLevels(t *testing.T) {
-	v := verdict([]trace.Level{{Index: 0, OfferedPerS: 5}, {Index: 1, OfferedPerS: 50, Invalid: []string{"why"}}})
+	v := verdict([]trace.Level{{Index: 0, OfferedPerS: 5, Tally: trace.Tally{OK: 1}}, {Index: 1, OfferedPerS: 50, Invalid: []string{"why"}}})
 	if v.Verdict != trace.Valid || len(v.Reasons) != 1 || v.Reasons[0] != "level 1 (50/s): why" {
 		t.Errorf("%+v", v)
 	}
 	if v := verdict(nil); v.Verdict != trace.Invalid {
 		t.Errorf("no level: %+v", v)
+	}
+	// A service that only refuses (503) is none under load.
+	v = verdict([]trace.Level{{Tally: trace.Tally{Sheds: 100}}, {Tally: trace.Tally{Sheds: 100}}})
+	if v.Verdict != trace.Invalid || !slices.ContainsFunc(v.Reasons, func(s string) bool { return strings.HasPrefix(s, "not one request was answered") }) {
+		t.Errorf("refusals only: %+v", v)
 	}
 }
 
@@ -145,6 +157,7 @@ func TestFuse(t *testing.T) {
 	began := time.Unix(0, 0)
 	bad, good, shed := &trace.Result{Outcome: trace.OutcomeServerAbort}, &trace.Result{Outcome: trace.OutcomeOK},
 		&trace.Result{Outcome: trace.OutcomeHTTPError, StatusCode: new(int32(503))}
+	blame := &trace.Result{Outcome: trace.OutcomeHTTPError, StatusCode: new(int32(404))}
 	rows := []struct {
 		name  string
 		rule  Breaker
@@ -162,6 +175,8 @@ func TestFuse(t *testing.T) {
 			}
 			return good
 		}, 30},
+		{"blaming every request", Breaker{}, false, func(int) *trace.Result { return blame }, 30},
+		{"blaming half of them, first level", Breaker{}, true, func(i int) *trace.Result { return []*trace.Result{good, blame}[i%2] }, 30},
 		{"refusing", Breaker{}, true, func(int) *trace.Result { return shed }, -1},
 		{"off", Breaker{Off: true}, true, func(int) *trace.Result { return bad }, -1},
 		{"too few", Breaker{MinRequests: 40}, true, func(int) *trace.Result { return bad }, -1},
@@ -174,7 +189,7 @@ func TestFuse(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			f := newFuse(row.rule.withDefaults(), row.first, began)
+			f := newFuse(row.rule.withDefaults(), row.first, began, 0)
 			tripped := -1
 			for i := 0; i < 100 && tripped < 0; i++ {
 				if f.add(began.Add(time.Duration(i)*time.Second), row.at(i)) != "" {
@@ -187,11 +202,48 @@ func TestFuse(t *testing.T) {
 		})
 	}
 	// A pause longer than the window empties it.
-	f := newFuse(Breaker{}.withDefaults(), true, began)
+	f := newFuse(Breaker{}.withDefaults(), true, began, 0)
 	for range 50 {
 		f.add(began, bad)
 	}
 	if why := f.add(began.Add(time.Hour), good); why != "" {
 		t.Errorf("tripped by what is an hour old: %s", why)
 	}
+}
+
+// Levels of a few requests each trip the breaker together.
+func TestFuseAcrossLevels(t *testing.T) {
+	s := &stub{answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", http.StatusInternalServerError) }}
+	cfg := one(1, 5*time.Second)
+	cfg.Replicates, cfg.NoRepeat = 8, true
+	virtual(t, s, cfg, chatTrace(100, time.Second), func(t *testing.T, res *Result, _ *memory, err error) {
+		if !errors.Is(err, ErrStopped) || !strings.Contains(err.Error(), "the last 20 answers failed, mostly status 500") {
+			t.Errorf("error %v", err)
+		}
+		if len(res.Levels) != 4 || res.Validity.Verdict != trace.Invalid {
+			t.Errorf("%d levels, %+v; 4 of 5 requests each have 20", len(res.Levels), res.Validity)
+		}
+		if w := strings.Join(res.Warnings, "\n"); !strings.Contains(w, "in level 4 of 8") {
+			t.Errorf("warnings %q", w)
+		}
+	})
+}
+
+// One answer among the failures keeps it closed.
+func TestFuseStreakIsBroken(t *testing.T) {
+	n := 0
+	s := &stub{answer: func(w http.ResponseWriter, r *http.Request) {
+		if n++; n%19 == 0 {
+			tokensAnswer(0, 0, 1)(w, r)
+			return
+		}
+		http.Error(w, "{}", http.StatusInternalServerError)
+	}}
+	cfg := one(1, 5*time.Second)
+	cfg.Replicates, cfg.NoRepeat = 8, true
+	virtual(t, s, cfg, chatTrace(100, time.Second), func(t *testing.T, res *Result, _ *memory, err error) {
+		if err != nil || len(res.Levels) != 8 {
+			t.Errorf("%d levels, error %v", len(res.Levels), err)
+		}
+	})
 }

@@ -91,7 +91,14 @@ type Run struct {
 	RecordedPeakPerS *float64 `json:"recorded_peak_per_s"`
 	HoldNs           int64    `json:"hold_ns"`
 	WarmupNs         int64    `json:"warmup_ns"`
-	Replicates       int32    `json:"replicates"`
+	// DrainNs is how long answers might take after a window. FirstTokenNs,
+	// IdleNs and TotalNs are the client's deadlines of one request, 0 = none:
+	// to the first token, between bytes, for the whole.
+	DrainNs      int64 `json:"drain_ns"`
+	FirstTokenNs int64 `json:"first_token_ns,omitempty"`
+	IdleNs       int64 `json:"idle_ns,omitempty"`
+	TotalNs      int64 `json:"total_ns,omitempty"`
+	Replicates   int32 `json:"replicates"`
 	// Cache is the state of the prefix cache: cold, primed, as_trace.
 	Cache string `json:"cache"`
 	// Knobs are declared departures from the recording, such as
