@@ -101,7 +101,9 @@ type Level struct {
 	ErrorRate  Proportion `json:"error_rate"`
 	TTFTUserUs Latency    `json:"ttft_user_us"`
 	// GoodputPerS counts answered requests that met every latency objective,
-	// per second of window; without an objective, answered requests.
+	// per second of window; without an objective, answered requests. A time
+	// that an answer does not have (the first token of one that was not
+	// streamed) misses no objective; the flag goodput_not_all_measured tells.
 	GoodputPerS *float64 `json:"goodput_per_s"`
 	// OutputTokensPerS counts the tokens of requests due in the window; nil
 	// where no token was counted.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/lambdac/lambdac/trace"
 	"github.com/lambdac/lambdac/trace/tracedir"
@@ -44,6 +45,7 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 	a := newAnalysis(m, o)
 	loads := groupLoads(runs, a.closed())
 	a.Warnings = append(a.Warnings, append(d.Warnings(), m.Warnings...)...)
+	a.warnOfKnobs(m.Run.Knobs)
 	a.Run.Runs = len(runs)
 	for _, l := range loads {
 		a.Levels = append(a.Levels, levelOf(l))
@@ -67,6 +69,19 @@ func readLevels(d *tracedir.Dir) ([]trace.Level, error) {
 		return nil, fmt.Errorf("analyze %q: %w: no level was run to its end", d.Path(), ErrNoRun)
 	}
 	return levels, nil
+}
+
+// warnOfKnobs repeats what of the replay's settings a reader of latencies and
+// token counts must know.
+func (a *Analysis) warnOfKnobs(knobs []string) {
+	for _, knob := range knobs {
+		if limit, ok := strings.CutPrefix(knob, "max_lag="); ok {
+			a.Warnings = append(a.Warnings, "the client's own lag was allowed up to "+limit+" at the 99th percentile: latencies hold it, the error rate does not feel it")
+		}
+		if strings.Contains(knob, "=estimated") {
+			a.Warnings = append(a.Warnings, "replayed with "+knob)
+		}
+	}
 }
 
 // newAnalysis is an analysis of which nothing is known yet.

@@ -3,6 +3,7 @@ package analyzer
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,8 +161,30 @@ func TestAnalyzeObjectiveWithoutSample(t *testing.T) {
 	if l := a.Levels[0].TTFTUserUs; l.P50 != nil || l.Reason == "" {
 		t.Errorf("latency: %+v", l)
 	}
-	if *a.Levels[0].GoodputPerS != 0 {
-		t.Errorf("goodput %g without a measured latency", *a.Levels[0].GoodputPerS)
+	if g := a.Levels[0].GoodputPerS; g != nil {
+		t.Errorf("goodput %g without a measured latency, want unknown", *g)
+	}
+}
+
+// An answer that was not streamed has no first token: it is no miss of an
+// objective on it, and the level says so.
+func TestGoodputOfMixedAnswers(t *testing.T) {
+	plans := sheddingPlans(200)
+	for i := range plans {
+		plans[i].edit = func(i int, r *trace.Record) {
+			if i%3 == 0 {
+				r.TFirstTokenUs = nil
+			}
+		}
+	}
+	slo := Objective{Metric: "ttft_user", Quantile: 0.99, Max: time.Hour}
+	with := analyze(t, plans, Options{Objectives: []Objective{slo}}, nil).Levels[0]
+	without := analyze(t, plans, Options{}, nil).Levels[0]
+	if *with.GoodputPerS != *without.GoodputPerS {
+		t.Errorf("goodput %g with an objective that nothing misses, %g without", *with.GoodputPerS, *without.GoodputPerS)
+	}
+	if !slices.Contains(with.Flags, "goodput_not_all_measured") || slices.Contains(without.Flags, "goodput_not_all_measured") {
+		t.Errorf("flags %v and %v", with.Flags, without.Flags)
 	}
 }
 

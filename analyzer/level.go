@@ -17,7 +17,7 @@ const saturatedAbove = 0.25
 // levelOf makes the row of the levels table.
 func levelOf(l *load) Level {
 	out := Level{OfferedPerS: l.perS, Judged: l.valid(), Reasons: []string{}, Flags: []string{}, Runs: len(l.shown())}
-	var met, tokens, tokenRows int64
+	var met, unmeasured, tokens, tokenRows int64
 	var ttft []float64
 	for _, r := range l.shown() {
 		out.Requests += r.tally.Total() + r.faulted
@@ -28,6 +28,7 @@ func levelOf(l *load) Level {
 		out.Faulted += r.faulted
 		out.Seconds += r.level.Seconds()
 		out.AchievedPerS += r.level.AchievedPerS / float64(len(l.shown()))
+		unmeasured += r.unmeasured
 		met, tokens, tokenRows = met+r.met, tokens+r.outputTokens, tokenRows+r.tokenRows
 		for _, us := range r.ttft {
 			ttft = append(ttft, float64(us))
@@ -41,12 +42,17 @@ func levelOf(l *load) Level {
 	out.ErrorRate = proportionOf(out.Errors, out.N)
 	out.TTFTUserUs = latencyOf(ttft)
 	if out.Seconds > 0 {
-		out.GoodputPerS = new(float64(met) / out.Seconds)
+		if answered := out.N - out.Errors; unmeasured == 0 || unmeasured < answered {
+			out.GoodputPerS = new(float64(met) / out.Seconds)
+		}
 		if tokenRows > 0 {
 			out.OutputTokensPerS = new(float64(tokens) / out.Seconds)
 		}
 	}
 	out.flag()
+	if unmeasured > 0 && out.GoodputPerS != nil {
+		out.Flags = append(out.Flags, "goodput_not_all_measured")
+	}
 	if !l.steady {
 		out.Flags = append(out.Flags, "not_steady")
 	}

@@ -104,6 +104,8 @@ type sample struct {
 	// unsteady counts the loads left out because the service was still
 	// filling.
 	unsteady int
+	// invalid counts the runs of loads of which none can be judged.
+	invalid int
 }
 
 // failures selects what is counted as failure.
@@ -118,6 +120,7 @@ func sampleOf(loads []*load, count failures) sample {
 	var s sample
 	for _, l := range loads {
 		if !l.valid() {
+			s.invalid += len(l.all)
 			continue
 		}
 		if !l.steady {

@@ -114,6 +114,10 @@ func (t *transition) publishCapacity() {
 	if last := t.upTo; best.model.Lambda > last || best.model.Lambda < t.counts.X[0] {
 		t.c.Reason += ", extrapolated beyond the loads that were run"
 	}
+	if t.c.High == nil || *t.c.High > t.upTo {
+		t.c.Point = nil
+		t.c.Reason += fmt.Sprintf("; its interval reaches beyond the highest load, %.4g/s, so no point is given: run loads above it, for longer", t.upTo)
+	}
 }
 
 // publishOnset publishes λc of the onset model on the loads that are not

@@ -86,6 +86,11 @@ func (t *transition) missing() string {
 	}
 	perRun := total / float64(max(1, runs))
 	switch {
+	case loads < minLoads && t.sample.invalid > 0:
+		return fmt.Sprintf("%d loads can be judged, %d are needed: %d runs are invalid for the reasons given with the run; mend these and run again",
+			loads, minLoads, t.sample.invalid)
+	case loads < minLoads && runs == 0:
+		return fmt.Sprintf("no load can be judged, %d are needed", minLoads)
 	case loads < minLoads:
 		return fmt.Sprintf("%d loads can be judged, %d are needed: %d more, about %.0f requests",
 			loads, minLoads, minLoads-loads, math.Ceil(perRun*float64(minLoads-loads)))

@@ -13,7 +13,7 @@ func (a *Analysis) findTransitions(loads []*load) {
 		a.Warnings = append(a.Warnings, d.advice)
 		return
 	case !d.tested:
-		a.Warnings = append(a.Warnings, "drift of the environment was not tested: no load was run twice")
+		a.Warnings = append(a.Warnings, "drift of the environment was not tested: no load has two runs that can be judged")
 	}
 	a.findTransition(loads)
 	a.findFirstToBreak(loads)

@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -10,7 +11,13 @@ import (
 // levels that cannot be judged is still valid if others can; its verdict is
 // invalid where the replayer said so or no level is left.
 func validityOf(v trace.Validity, runs []*run) Validity {
-	out := Validity{Verdict: trace.Valid, Reasons: append([]string{}, v.Reasons...)}
+	out := Validity{Verdict: trace.Valid, Reasons: []string{}}
+	for _, reason := range v.Reasons {
+		// The replayer's words on levels stand in the levels too.
+		if !strings.HasPrefix(reason, "level ") {
+			out.Reasons = append(out.Reasons, reason)
+		}
+	}
 	if v.Verdict != trace.Valid {
 		out.Verdict = trace.Invalid
 		if len(v.Reasons) == 0 {
@@ -23,7 +30,7 @@ func validityOf(v trace.Validity, runs []*run) Validity {
 			judged++
 		}
 		for _, reason := range r.reasons {
-			out.Reasons = append(out.Reasons, fmt.Sprintf("level %d (%s/s): %s", r.level.Index, formatNumber(r.level.OfferedPerS), reason))
+			out.Reasons = append(out.Reasons, fmt.Sprintf("level %d (%.4g/s): %s", r.level.Index, r.level.OfferedPerS, reason))
 		}
 	}
 	if judged == 0 {

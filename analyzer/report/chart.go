@@ -46,13 +46,18 @@ const (
 func errorChart(a *analyzer.Analysis, th theme) (string, error) {
 	p := newPlot(th, "offered load, requests/s", "error rate, %")
 	var levels points
+	var unjudged points
 	for i := range a.Levels {
 		l := &a.Levels[i]
+		levels := &levels
+		if !l.Judged {
+			levels = &unjudged
+		}
 		if e := l.ErrorRate; e.Point != nil && e.Low != nil && e.High != nil {
 			levels.add(l.OfferedPerS, *e.Point*100, *e.Low*100, *e.High*100)
 		}
 	}
-	top := levels.top()
+	top := max(levels.top(), unjudged.top())
 	if err := addBand(p, th, a.LambdaC.Low, a.LambdaC.High, top); err != nil {
 		return "", err
 	}
@@ -66,6 +71,9 @@ func errorChart(a *analyzer.Analysis, th theme) (string, error) {
 		}
 	}
 	if err := addLevels(p, &levels, th.points, "measured, 95 %"); err != nil {
+		return "", err
+	}
+	if err := addLevels(p, &unjudged, th.faint, "not judged"); err != nil {
 		return "", err
 	}
 	p.Y.Min = 0
@@ -109,7 +117,7 @@ func latencyChart(a *analyzer.Analysis, th theme) (string, error) {
 
 func newPlot(th theme, x, y string) *plot.Plot {
 	p := plot.New()
-	p.BackgroundColor = color.Transparent
+	p.BackgroundColor = nil // the page shows through
 	p.X.Label.Text, p.Y.Label.Text = x, y
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Color, axis.Tick.Color = th.ink, th.ink
@@ -196,6 +204,8 @@ func familyName(a *analyzer.Analysis) string {
 }
 
 func svg(p *plot.Plot) (string, error) {
+	// Room for the last tick's label.
+	p.X.Max += (p.X.Max - p.X.Min) * 0.03
 	canvas := vgsvg.New(chartWidth, chartHeight)
 	p.Draw(draw.New(canvas))
 	var b bytes.Buffer

@@ -101,10 +101,33 @@ func foundLine(a *analyzer.Analysis) string {
 	if a.FirstToBreak != nil {
 		text += ", first to break: " + a.FirstToBreak.Name
 	}
-	if h := a.Headroom; h.Share != nil && h.RecordedPeakPerS != nil {
-		text += fmt.Sprintf("; the recorded peak is %s, so %s head-room", rate(h.RecordedPeakPerS), percent(h.Share))
+	if h := headroom(a); h != "" {
+		text += "; " + h
 	}
 	return text
+}
+
+// headroom relates the recorded peak to the lower bound of λc; empty where it
+// is not known.
+func headroom(a *analyzer.Analysis) string {
+	h := &a.Headroom
+	if h.Share == nil || h.RecordedPeakPerS == nil {
+		return ""
+	}
+	used := 1 - *h.Share
+	if *h.Share < 0 {
+		return fmt.Sprintf("the recorded peak of %s req/s is %s times the lower bound: no head-room", rate(h.RecordedPeakPerS), significant(used, 2))
+	}
+	return fmt.Sprintf("the recorded peak of %s req/s is %s of the lower bound, so %s head-room", rate(h.RecordedPeakPerS), percent(&used), percent(h.Share))
+}
+
+// pValue formats a p-value; the least that B permutations can give is a bound.
+func pValue(a *analyzer.Analysis) string {
+	p := *a.LambdaC.PValue
+	if least := 1 / float64(a.Methods.Permutations+1); a.Methods.Permutations > 0 && p <= least {
+		return "≤ " + significant(least, 1)
+	}
+	return "= " + significant(p, 2)
 }
 
 func notFoundLine(a *analyzer.Analysis) string {

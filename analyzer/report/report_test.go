@@ -47,7 +47,7 @@ func foundRun() *analyzer.Analysis {
 }
 
 func TestText(t *testing.T) {
-	const want = `λc = 22.50 req/s (95.0 % 20.25–24.00), shape onset; the recorded peak is 15.00, so 25.9 % head-room
+	const want = `λc = 22.50 req/s (95.0 % 20.25–24.00), shape onset; the recorded peak of 15.00 req/s is 74.1 % of the lower bound, so 25.9 % head-room
 
 run: valid, 3 levels run of 1m0s each after 6s warm-up, open loop, scaling superpose, seed 7
 

@@ -60,7 +60,7 @@ func textLevels(b *strings.Builder, a *analyzer.Analysis) {
 func levelNotes(l *analyzer.Level) string {
 	notes := append([]string{}, l.Flags...)
 	if !l.Judged {
-		notes = append(notes, "not judged: "+strings.Join(l.Reasons, ", "))
+		notes = append(notes, "not judged")
 	}
 	if len(notes) == 0 {
 		return ""
@@ -73,7 +73,7 @@ func textFindings(b *strings.Builder, a *analyzer.Analysis) {
 	fmt.Fprintln(b)
 	fmt.Fprintf(b, "λc      %s", c.Verdict)
 	if c.PValue != nil {
-		fmt.Fprintf(b, ", existence p = %s", significant(*c.PValue, 2))
+		fmt.Fprintf(b, ", existence p %s", pValue(a))
 	}
 	if c.Epsilon0 != nil {
 		fmt.Fprintf(b, ", ε0 = %s", percent(c.Epsilon0))

@@ -97,10 +97,18 @@ func Wilson(k, n, confidence float64) Interval {
 	center := p + z2/(2*n)
 	half := z * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
 	scale := 1 + z2/n
-	return Interval{
+	i := Interval{
 		Low: max(0, (center-half)/scale), High: min(1, (center+half)/scale),
 		Confidence: confidence,
 	}
+	// Exact where rounding would leave 1e-19.
+	if k == 0 {
+		i.Low = 0
+	}
+	if k == n {
+		i.High = 1
+	}
+	return i
 }
 
 // Counts are failures per level of load: K[i] of N[i] at X[i], with X in

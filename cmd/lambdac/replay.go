@@ -243,7 +243,7 @@ func replayError(err error) error {
 
 func printRun(c *cobra.Command, out string, r *replayer.Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d levels, %s\n", out, len(r.Levels), r.Validity.Verdict)
+	fmt.Fprintf(&b, "%s: %d levels, %d of them usable, %s\n", out, len(r.Levels), usable(r.Levels), r.Validity.Verdict)
 	for _, reason := range r.Validity.Reasons {
 		fmt.Fprintf(&b, "  invalid: %s\n", reason)
 	}
@@ -254,6 +254,16 @@ func printRun(c *cobra.Command, out string, r *replayer.Result) error {
 	}
 	_, err := fmt.Fprint(c.OutOrStdout(), b.String())
 	return err
+}
+
+// usable counts the levels that can be judged.
+func usable(levels []trace.Level) (n int) {
+	for i := range levels {
+		if len(levels[i].Invalid) == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func lag(us *int64) string {
