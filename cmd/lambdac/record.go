@@ -117,6 +117,9 @@ func record(c *cobra.Command, o *recordFlags) error {
 		ctx, cancel = context.WithTimeout(ctx, o.span)
 		defer cancel()
 	}
+	if err := keepPrivate(); err != nil {
+		return err
+	}
 	src, err := openSource(ctx, o)
 	if err != nil {
 		return err
