@@ -20,7 +20,8 @@ demo: build ## record, sanitize, replay and analyze on this machine, in under fo
 	./bin/lambdac demo --force --out demo-out
 
 test: ## every test this machine can run; skips are named
-	$(GO) test $(TESTFLAGS) -timeout 15m ./...
+	@skips=$$(mktemp); LAMBDAC_SKIPS=$$skips $(GO) test $(TESTFLAGS) -timeout 15m ./...; rc=$$?; \
+	if [ -s $$skips ]; then echo "skipped:"; sort -u $$skips; fi; rm -f $$skips; exit $$rc
 
 race: ## the short tests of concurrent packages, under the race detector
 	$(GO) test -race -short $(TESTFLAGS) -timeout 15m $(CONCURRENT)

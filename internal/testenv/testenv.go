@@ -4,9 +4,12 @@
 package testenv
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -21,7 +24,7 @@ func Samples(tb testing.TB) string {
 	tb.Helper()
 	dir := os.Getenv(SamplesVar)
 	if dir == "" {
-		tb.Skipf("skipped: %s is not set (outside samples)", SamplesVar)
+		skip(tb, "outside samples: set "+SamplesVar)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		tb.Fatalf("%s=%q is not a readable folder: %v", SamplesVar, dir, err)
@@ -36,7 +39,28 @@ func Missing(tb testing.TB, what, remedy string) {
 	if os.Getenv("CI") == "true" {
 		tb.Fatalf("missing: %s; with CI=true nothing may be skipped: %s", what, remedy)
 	}
-	tb.Skipf("skipped: missing %s: %s", what, remedy)
+	skip(tb, "missing "+what+": "+remedy)
+}
+
+// skipsVar names the environment variable with the file that lists what was
+// skipped, for `make test` to print: go test names no skip of a passing
+// package.
+const skipsVar = "LAMBDAC_SKIPS"
+
+func skip(tb testing.TB, why string) {
+	tb.Helper()
+	why, _, _ = strings.Cut(why, "\n")
+	if path := os.Getenv(skipsVar); path != "" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			tb.Fatalf("list skipped test: %v", err)
+		}
+		_, err = fmt.Fprintf(f, "%s: %s\n", tb.Name(), why)
+		if err = errors.Join(err, f.Close()); err != nil {
+			tb.Fatalf("list skipped test: %v", err)
+		}
+	}
+	tb.Skip("skipped: " + why)
 }
 
 // Root returns if the test runs as root.
@@ -95,7 +119,7 @@ func Node(tb testing.TB, packages ...string) (node, folder string) {
 func Long(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
-		tb.Skip("skipped: long, and -short is set")
+		skip(tb, "long, and -short is set")
 	}
 }
 
@@ -108,6 +132,6 @@ func Calibrating() bool { return os.Getenv("LAMBDAC_CALIBRATE") == "1" }
 func Calibration(tb testing.TB) {
 	tb.Helper()
 	if !Calibrating() {
-		tb.Skip("skipped: long; run by make calibrate")
+		skip(tb, "long; run by make calibrate")
 	}
 }
