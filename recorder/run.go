@@ -34,8 +34,9 @@ type Config struct {
 	HeldCap int64
 	// Vantage is where the packets were seen; "" = server.
 	Vantage trace.Vantage
-	// Version is recorded as capture_version.
-	Version string
+	// Version is recorded as capture_version, Host as capture_host; "" = not
+	// known, as where a capture file comes from.
+	Version, Host string
 	// KeepText hands the answers' texts to the sink, which features are taken
 	// from; without it only numbers leave the recorder, and requests.
 	KeepText bool
@@ -227,7 +228,7 @@ func (r *recording) newExchange(c *conn, t int64) *exchange {
 	rec := &trace.Record{}
 	rec.Origin = trace.OriginCapture
 	rec.StartUnixNs, rec.ArrivalResolutionNs = t, 1
-	rec.CaptureSource, rec.CaptureVersion = r.acct.source, r.cfg.Version
+	rec.CaptureSource, rec.CaptureVersion, rec.CaptureHost = r.acct.source, r.cfg.Version, r.cfg.Host
 	rec.ClockSource, rec.SampledWeight = "packet", 1
 	if rec.Vantage = r.cfg.Vantage; rec.Vantage == "" {
 		rec.Vantage = trace.VantageServer

@@ -33,6 +33,9 @@ type recording struct {
 // what is not there.
 func (r *recording) from(ctx context.Context, src recorder.Source) (recorder.Report, error) {
 	r.how.Version, r.how.KeepText = version, true
+	if src.Name() != "pcap" {
+		r.how.Host, _ = os.Hostname() // "" = not known; written as a pseudonym
+	}
 	cfg := sanitizer.Config{Policy: sanitizer.DefaultPolicy(), Mode: trace.ModeShape, Version: version, Live: src.Name() != "pcap"}
 	seal, err := sanitizer.Seal(cfg)
 	if err != nil {
