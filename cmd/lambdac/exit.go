@@ -78,6 +78,8 @@ func classify(err error) *exitError {
 		return &exitError{exitUsage, err, "choose another -o, or add --force to replace it"}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return &exitError{exitUsage, err, "choose a place that you may use, grant the missing permission, or run as root"}
+	case errors.Is(err, syscall.EMFILE):
+		return &exitError{exitUsage, err, "raise the limit of open files (ulimit -n), or give fewer captures at a time"}
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return &exitError{exitUsage, err, "check the path: a file is a capture, a directory is a trace or a run"}
 	case errors.Is(err, fs.ErrNotExist):

@@ -74,6 +74,8 @@ func (o *recordFlags) check() error {
 		return usage(see, "nothing to record: give --pcap FILE or --iface IF --port P")
 	case o.iface != "" && len(o.ports) == 0:
 		return usage("add --port 8000", "--iface needs the server's port")
+	case count(o.pcaps, "-") > 1:
+		return usage(see, "the standard input can be read once only")
 	case o.span < 0:
 		return usage(see, "--for %s: want a time above 0", o.span)
 	case o.span > 0 && !o.flows():
@@ -186,6 +188,15 @@ func openSource(ctx context.Context, o *recordFlags) (recorder.Source, error) {
 	case <-ctx.Done():
 		return nil, &exitError{exitInvalid, errors.New("stopped before the capture began"), "is anything written to the pipe?"}
 	}
+}
+
+func count(list []string, item string) (n int) {
+	for _, each := range list {
+		if each == item {
+			n++
+		}
+	}
+	return n
 }
 
 // flows reports whether the traffic is of this moment.
