@@ -125,7 +125,7 @@ func (s *script) pcap() []byte {
 // run records the script.
 func (s *script) run(tb testing.TB, cfg Config) (*collector, Report) {
 	tb.Helper()
-	src, err := OpenReader(bytes.NewReader(s.pcap()), "script")
+	src, err := openReader(bytes.NewReader(s.pcap()), "script")
 	if err != nil {
 		tb.Fatal(err)
 	}

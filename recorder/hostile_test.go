@@ -87,7 +87,7 @@ func TestHostile(t *testing.T) {
 			k.client(30*ms, chat()).server(40*ms, next)
 			s.connect(40001, 50*ms).client(60*ms, chat()).server(70*ms, next)
 			file := s.pcap()
-			src, err := OpenReader(bytes.NewReader(file), "script")
+			src, err := openReader(bytes.NewReader(file), "script")
 			if err != nil {
 				t.Fatal(err)
 			}

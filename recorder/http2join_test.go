@@ -35,7 +35,7 @@ func capturePackets(t *testing.T, path string) (head []byte, packets [][]byte) {
 
 func recordBytes(t *testing.T, file []byte) (*collector, Report) {
 	t.Helper()
-	src, err := OpenReader(bytes.NewReader(file), "cut")
+	src, err := openReader(bytes.NewReader(file), "cut")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func checkDecode(t *testing.T, link uint32, data []byte, orig int, why undecoded
 
 // The error names the link type, and says so before anything is read.
 func TestUnknownLinkType(t *testing.T) {
-	_, err := OpenReader(strings.NewReader(string(microPcap(105))), "wlan.pcap")
+	_, err := openReader(strings.NewReader(string(microPcap(105))), "wlan.pcap")
 	broken := (*CaptureError)(nil)
 	if !errors.As(err, &broken) || broken.Offset != 20 || !strings.Contains(broken.Problem, "105 (802.11)") {
 		t.Errorf("err = %v", err)

@@ -55,7 +55,7 @@ func BenchmarkPackets(b *testing.B) {
 	b.ReportAllocs()
 	var packets, late int64
 	for b.Loop() {
-		src, err := OpenReader(bytes.NewReader(file), "bench")
+		src, err := openReader(bytes.NewReader(file), "bench")
 		if err != nil {
 			b.Fatal(err)
 		}

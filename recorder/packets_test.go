@@ -226,10 +226,15 @@ func readAll(src Source) (*streamLog, reassemblyStats, error) {
 	}
 }
 
+// openReader opens one capture.
+func openReader(r io.Reader, name string, ports ...int) (Source, error) {
+	return OpenReaders([]Input{{name, r}}, ports...)
+}
+
 // readBytes reads one capture held in memory.
 func readBytes(tb testing.TB, file []byte, ports ...int) (*streamLog, Source, reassemblyStats) {
 	tb.Helper()
-	src, err := OpenReader(bytes.NewReader(file), "test.pcap", ports...)
+	src, err := openReader(bytes.NewReader(file), "test.pcap", ports...)
 	if err != nil {
 		tb.Fatal(err)
 	}

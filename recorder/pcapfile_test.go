@@ -80,7 +80,7 @@ func TestNotACapture(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := OpenReader(strings.NewReader(tt.data), "some/file")
+			_, err := openReader(strings.NewReader(tt.data), "some/file")
 			broken := (*CaptureError)(nil)
 			if !errors.As(err, &broken) {
 				t.Fatalf("err = %v", err)
@@ -93,7 +93,7 @@ func TestNotACapture(t *testing.T) {
 }
 
 func TestReadErrorIsPassedOn(t *testing.T) {
-	_, err := OpenReader(iotest.ErrReader(io.ErrClosedPipe), "pipe")
+	_, err := openReader(iotest.ErrReader(io.ErrClosedPipe), "pipe")
 	if !errors.Is(err, io.ErrClosedPipe) || !strings.Contains(err.Error(), `"pipe"`) {
 		t.Errorf("err = %v", err)
 	}

@@ -66,26 +66,40 @@ func (h *fileHeap) Pop() any {
 // a packet is named in Stats; one that is damaged further on is read up to
 // there, the others to their end, and then Next returns the *CaptureError.
 func OpenFiles(paths []string, ports ...int) (Source, error) {
-	s := newFileSource(ports)
+	var inputs []Input
 	for _, path := range paths {
 		file, name, err := openInput(path)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("open capture: %w", err), s.Close())
+			for _, in := range inputs {
+				err = errors.Join(err, in.Reader.(io.Closer).Close())
+			}
+			return nil, fmt.Errorf("open capture: %w", err)
 		}
-		s.closers = append(s.closers, file)
-		if err := s.addFile(file, name); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+		inputs = append(inputs, Input{name, file})
 	}
-	return s, nil
+	return OpenReaders(inputs, ports...)
 }
 
-// OpenReader is OpenFiles for one capture that comes from r, which need not
-// seek. name is used in messages. Close does not end a Read of r that waits.
-func OpenReader(r io.Reader, name string, ports ...int) (Source, error) {
+// Input is one capture to read, forwards and once. Name is used in messages.
+type Input struct {
+	Name   string
+	Reader io.Reader
+}
+
+// OpenReaders is OpenFiles for captures that come from readers. Those that are
+// an [io.Closer] are closed with the source, or with the error. Close ends the
+// wait of a Read only where the reader's own Close does.
+func OpenReaders(inputs []Input, ports ...int) (Source, error) {
 	s := newFileSource(ports)
-	if err := s.addFile(r, name); err != nil {
-		return nil, err
+	for _, in := range inputs {
+		if c, ok := in.Reader.(io.Closer); ok {
+			s.closers = append(s.closers, c)
+		}
+	}
+	for _, in := range inputs {
+		if err := s.addFile(in.Reader, in.Name); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	return s, nil
 }

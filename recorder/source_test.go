@@ -232,7 +232,7 @@ func TestPortFilter(t *testing.T) {
 }
 
 func TestCloseEndsNext(t *testing.T) {
-	src, err := OpenReader(bytes.NewReader(microPcap(linkRaw, spaced(1, convo(1, "a", "b")...)...)), "f")
+	src, err := openReader(bytes.NewReader(microPcap(linkRaw, spaced(1, convo(1, "a", "b")...)...)), "f")
 	if err != nil {
 		t.Fatal(err)
 	}

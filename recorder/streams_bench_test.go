@@ -84,7 +84,7 @@ func BenchmarkRun(b *testing.B) {
 	b.SetBytes(int64(len(file)))
 	b.ReportAllocs()
 	for b.Loop() {
-		src, err := OpenReader(bytes.NewReader(file), "bench")
+		src, err := openReader(bytes.NewReader(file), "bench")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package sanitizer
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -177,7 +176,7 @@ func TestErrorsHoldNoPlantedValue(t *testing.T) {
 	for _, cut := range []int{len(data) / 3, len(data) / 2, len(data) - 7} {
 		out := &memory{}
 		s := start(t, Config{Key: testKey}, out)
-		src, err := recorder.OpenReader(bufio.NewReader(bytes.NewReader(data[:cut])), "cut.pcap")
+		src, err := recorder.OpenReaders([]recorder.Input{{Name: "cut.pcap", Reader: bytes.NewReader(data[:cut])}})
 		if err != nil {
 			t.Fatal(err)
 		}

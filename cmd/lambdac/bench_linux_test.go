@@ -58,7 +58,7 @@ func benchmarkRecord(b *testing.B, open func(*testing.B, *trace.Seal) sanitizer.
 		if err != nil {
 			b.Fatal(err)
 		}
-		src, err := recorder.OpenReader(bytes.NewReader(file), "bench")
+		src, err := recorder.OpenReaders([]recorder.Input{{Name: "bench", Reader: bytes.NewReader(file)}})
 		if err != nil {
 			b.Fatal(err)
 		}
