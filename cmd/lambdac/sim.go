@@ -157,12 +157,19 @@ func printTruth(c *cobra.Command, o *simFlags, p twin.Params) error {
 		}
 		cfg.Mix = new(twin.Jobs(records))
 	}
-	truth, err := twin.FindTruth(cfg)
+	truth, err := twin.FindTruth(c.Context(), cfg)
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
 	if err != nil {
 		return usage("check the trace and the parameters", "%w", err)
 	}
 	if o.asJSON {
 		return printJSON(c.OutOrStdout(), truth)
+	}
+	u := newUI(c)
+	for _, warning := range truth.Warnings {
+		u.warn("%s", warning)
 	}
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "capacity %.4g requests/s (± %.2g)\n", truth.CapacityPerS, 1.96*truth.CapacityStdErr)

@@ -23,19 +23,24 @@ const (
 	// precise enough; curveStdErr that of an error rate.
 	capacityRelErr = 0.0005
 	curveStdErr    = 0.001
-	// workLimit bounds the jobs and answer tokens simulated for one number:
-	// about a second.
+	// workLimit bounds what is simulated for one number, in jobs, sequences of
+	// steps and blocks: about a second. Long prompts that wait for memory are
+	// looked up again in each step, so that answer tokens alone would not do.
 	workLimit = 10_000_000
 	batches   = 40
-	// minPerBatch keeps the batch means from being correlated.
-	minPerBatch = 250
+	// minPerBatch keeps the batch means from being correlated; leastPerBatch
+	// jobs are simulated whatever the work, and mergeSmall batches of fewer than
+	// minPerBatch are taken together for the standard error.
+	minPerBatch   = 250
+	leastPerBatch = 25
+	mergeSmall    = 4
 )
 
 // Capacity is the number of requests of the mix that the server serves per
 // second while its queue is never empty: those that fail by ErrorRate
 // included, those that exceed the context left out. It is measured in virtual
 // time after a warm-up, until the relative standard error of the batch means
-// is 0.05 % or about 10 million answer tokens have been served.
+// is 0.05 % or the work of about a second is spent.
 func Capacity(p Params, mix []Job, seed uint64) (Estimate, error) {
 	p.MaxQueue = Unbounded
 	v, err := newVirtual(p, mix, seed)
@@ -50,6 +55,7 @@ func (v *virtual) capacity(wantErr float64) Estimate {
 	fill := 2*v.engine.p.MaxRunning + 16
 	perBatch := max(minPerBatch, fill)
 	v.saturate(fill, perBatch) // warm-up
+	perBatch = v.affordable(perBatch)
 	for {
 		rates := make([]float64, batches)
 		served, seconds := 0, 0.0
@@ -58,7 +64,7 @@ func (v *virtual) capacity(wantErr float64) Estimate {
 			served, seconds = served+n, seconds+t
 			rates[i] = float64(n) / t
 		}
-		_, stdErr := meanAndError(rates)
+		stdErr := batchError(rates, perBatch)
 		rate := float64(served) / seconds
 		if stdErr <= wantErr*rate || v.spent() {
 			return Estimate{Value: rate, StdErr: stdErr, N: int64(served)}
@@ -81,8 +87,7 @@ type Point struct {
 
 // ErrorCurve measures the error rate under Poisson arrivals at each load, in
 // requests per second, > 0, in virtual time after a warm-up, until its
-// standard error is 0.001 or about 10 million answer tokens have been served at
-// that load.
+// standard error is 0.001 or the work of about a second is spent at that load.
 func ErrorCurve(p Params, mix []Job, loads []float64, seed uint64) ([]Point, error) {
 	points := make([]Point, 0, len(loads))
 	for i, load := range loads {
@@ -125,8 +130,15 @@ func newVirtual(p Params, mix []Job, seed uint64) (*virtual, error) {
 	return &virtual{engine: e, source: newSource(fits, seed), r: r}, nil
 }
 
-func (v *virtual) spent() bool {
-	return v.engine.stats.Submitted+v.engine.stats.GeneratedTokens > workLimit
+func (v *virtual) spent() bool { return v.work() > workLimit }
+
+func (v *virtual) work() int64 { return v.engine.stats.Submitted + v.engine.work }
+
+// affordable is the size of a batch, lowered to what the limit bears at the
+// work of the jobs so far.
+func (v *virtual) affordable(perBatch int) int {
+	perJob := v.work() / max(v.engine.stats.Submitted, 1)
+	return min(perBatch, max(int(workLimit/batches/max(perJob, 1)), leastPerBatch))
 }
 
 // saturate serves at least n more jobs with fill in the server, up to the end
@@ -154,7 +166,10 @@ func (v *virtual) submit(atNs int64) {
 // all else, so its expectation is exact where its count would add noise.
 func (v *virtual) point(load, wantErr float64) Point {
 	perBatch := max(minPerBatch, 8*v.places())
-	v.poisson(load, perBatch) // warm-up
+	for n := 0; n < perBatch && v.work() < workLimit/2; n += leastPerBatch { // warm-up
+		v.poisson(load, min(leastPerBatch, perBatch-n))
+	}
+	perBatch = v.affordable(perBatch)
 	for {
 		rates := make([]float64, batches)
 		var shed, n int64
@@ -163,7 +178,7 @@ func (v *virtual) point(load, wantErr float64) Point {
 			shed, n = shed+s, n+all
 			rates[i] = share(s, all)
 		}
-		_, stdErr := meanAndError(rates)
+		stdErr := batchError(rates, perBatch)
 		if stdErr <= wantErr || v.spent() {
 			base, blocked := v.engine.p.ErrorRate, share(shed, n)
 			return Point{
@@ -200,6 +215,20 @@ func (v *virtual) poisson(load float64, n int) (shed, all int64) {
 	st := v.engine.stats
 	shed = st.Shed - before.Shed
 	return shed, shed + st.Failed - before.Failed + st.Done - before.Done
+}
+
+// batchError is the standard error of the mean of batches. Small ones depend on
+// their neighbours and are taken together first.
+func batchError(rates []float64, perBatch int) float64 {
+	if perBatch < minPerBatch {
+		merged := make([]float64, len(rates)/mergeSmall)
+		for i := range merged {
+			merged[i], _ = meanAndError(rates[i*mergeSmall : (i+1)*mergeSmall])
+		}
+		rates = merged
+	}
+	_, stdErr := meanAndError(rates)
+	return stdErr
 }
 
 // meanAndError returns the mean and its standard error from batch means

@@ -26,6 +26,7 @@ type Engine struct {
 	running []*seq // in order of admission
 	kv      *pool
 	stats   Stats
+	work    int64 // what was simulated: sequences of steps and blocks looked at
 	events  []Event
 	spare   []*seq
 }
@@ -46,6 +47,7 @@ type seq struct {
 	dropped  bool     // not to be served any more
 	arrived  bool
 	active   bool // in the batch
+	blocked  blockade
 }
 
 // total is the number of tokens whose KV the next token needs.

@@ -17,8 +17,9 @@ type block struct {
 // shared blocks in the order they were computed.
 type pool struct {
 	total, private int
-	shared         int // objects alive, orphans included
-	held           int // of them, with refs > 0
+	shared         int   // objects alive, orphans included
+	held           int   // of them, with refs > 0
+	shares         int64 // blocks ever shared
 	byKey          map[int64]*block
 	window         bool
 	kept           blockList
@@ -106,6 +107,7 @@ func (kv *pool) share(key int64) *block {
 	b := &block{key: key, refs: 1}
 	kv.byKey[key] = b
 	kv.private--
+	kv.shares++
 	kv.shared++
 	kv.held++
 	if kv.window {

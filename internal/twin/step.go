@@ -21,6 +21,7 @@ func (e *Engine) beginStep() {
 	length := e.p.StepFixed + time.Duration(plan.prefill)*e.p.PerPrefillToken + time.Duration(plan.sequences)*e.p.PerSequence
 	e.stepEnd = e.now + max(int64(length), 1)
 	e.stats.Steps++
+	e.work += int64(plan.sequences)
 	e.stats.BusyNs += e.stepEnd - e.now
 }
 
@@ -74,8 +75,28 @@ func (e *Engine) grow(s *seq, tokens int) bool {
 	return true
 }
 
+// blockade is why a sequence was not admitted: the memory that nobody held, the
+// budget that was left, and the blocks shared so far. It waits until one of
+// them is better, since looking up a long prompt in each step costs more than
+// all else.
+type blockade struct {
+	set          bool
+	room, budget int
+	shares       int64
+}
+
+func (e *Engine) room() int { return e.kv.total - e.kv.inUse() }
+
+func (e *Engine) stillBlocked(plan *stepPlan, s *seq) bool {
+	b := &s.blocked
+	return b.set && len(e.running) > 0 && e.room() <= b.room && plan.budget >= b.budget && e.kv.shares == b.shares
+}
+
 // admit takes the next waiting sequence into the batch, if it fits.
 func (e *Engine) admit(plan *stepPlan, s *seq) bool {
+	if e.stillBlocked(plan, s) {
+		return false
+	}
 	e.findPrefix(s)
 	rest := s.total() - len(s.shared)*BlockTokens
 	chunk := min(rest, plan.budget)
@@ -88,8 +109,10 @@ func (e *Engine) admit(plan *stepPlan, s *seq) bool {
 	}
 	if !e.grow(s, len(s.shared)*BlockTokens+chunk) {
 		e.release(s)
+		s.blocked = blockade{set: true, room: e.room(), budget: plan.budget, shares: e.kv.shares}
 		return false
 	}
+	s.blocked = blockade{}
 	e.waiting.pop()
 	e.running = append(e.running, s)
 	s.active = true
@@ -115,6 +138,7 @@ func (e *Engine) findPrefix(s *seq) {
 			return
 		}
 		s.shared = append(s.shared, b)
+		e.work++
 	}
 }
 

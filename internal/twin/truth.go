@@ -1,6 +1,9 @@
 package twin
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // TruthSchema names the JSON document of [Truth].
 const TruthSchema = "lambdac.truth/v1"
@@ -50,9 +53,10 @@ type TruthConfig struct {
 // relativeLoads are the loads of a truth in units of the capacity.
 var relativeLoads = []float64{0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1, 1.1, 1.25, 1.5, 1.75, 2}
 
-// FindTruth measures capacity and error curve. It takes a few seconds. A mix
-// without a request that fits the server matches [ErrEmptyMix].
-func FindTruth(c TruthConfig) (*Truth, error) {
+// FindTruth measures capacity and error curve. It takes a few seconds, long
+// prompts half a minute. A mix without a request that fits the server matches
+// [ErrEmptyMix]; ctx is looked at between numbers.
+func FindTruth(ctx context.Context, c TruthConfig) (*Truth, error) {
 	mix, source := c.Mix, "trace"
 	if mix == nil {
 		mix, source = new(BuiltinMix(c.Seed)), "builtin"
@@ -67,9 +71,16 @@ func FindTruth(c TruthConfig) (*Truth, error) {
 			loads = append(loads, x*capacity.Value)
 		}
 	}
-	curve, err := ErrorCurve(c.Params, mix.Jobs, loads, c.Seed)
-	if err != nil {
-		return nil, err
+	curve := []Point{}
+	for i, load := range loads {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		points, err := ErrorCurve(c.Params, mix.Jobs, []float64{load}, c.Seed+uint64(i))
+		if err != nil {
+			return nil, err
+		}
+		curve = append(curve, points...)
 	}
 	return &Truth{
 		Schema: TruthSchema, Version: c.Version, Warnings: warnings(c.Params, mix),

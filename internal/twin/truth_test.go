@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -12,7 +13,7 @@ func TestFindTruth(t *testing.T) {
 	mix.Jobs = append(mix.Jobs, Job{InputTokens: 1 << 30, OutputTokens: 1})
 	mix.Estimated = 2
 	p := DemoParams(1)
-	got, err := FindTruth(TruthConfig{Params: p, Seed: 1, Version: "v", Mix: &mix, Loads: []float64{20}})
+	got, err := FindTruth(t.Context(), TruthConfig{Params: p, Seed: 1, Version: "v", Mix: &mix, Loads: []float64{20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,13 +39,42 @@ func TestFindTruth(t *testing.T) {
 }
 
 func TestTruthRefuses(t *testing.T) {
-	if _, err := FindTruth(TruthConfig{Params: DemoParams(1), Mix: &Mix{}}); !errors.Is(err, ErrEmptyMix) {
+	if _, err := FindTruth(t.Context(), TruthConfig{Params: DemoParams(1), Mix: &Mix{}}); !errors.Is(err, ErrEmptyMix) {
 		t.Errorf("empty mix: %v", err)
 	}
-	if _, err := FindTruth(TruthConfig{}); err == nil {
+	if _, err := FindTruth(t.Context(), TruthConfig{}); err == nil {
 		t.Error("zero parameters were taken")
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := FindTruth(stopped, TruthConfig{Params: DemoParams(1)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
 	}
 	if _, err := ErrorCurve(DemoParams(1), BuiltinMix(1).Jobs, []float64{0}, 1); err == nil {
 		t.Error("load 0 was taken")
+	}
+}
+
+// Prompts that fill the memory wait long, and looking each of them up in every
+// step would make one number cost minutes: the work is bounded all the same.
+func TestWorkOfLongPromptsIsBounded(t *testing.T) {
+	mix := Mix{}
+	for i := range 40 {
+		j := Job{InputTokens: 1000 + 3000*i, OutputTokens: 200}
+		for b := range j.InputTokens / BlockTokens {
+			j.Blocks = append(j.Blocks, int64(i*10_000+b))
+		}
+		mix.Jobs = append(mix.Jobs, j)
+	}
+	v, err := newVirtual(DefaultParams(), mix.Jobs, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := v.capacity(capacityRelErr)
+	if v.work() > 3*workLimit {
+		t.Errorf("work of %d for one number, limit %d", v.work(), workLimit)
+	}
+	if got.N < batches*leastPerBatch || !(got.Value > 0) || !(got.StdErr > 0) || got.StdErr > 0.1*got.Value {
+		t.Errorf("capacity %+v", got)
 	}
 }
