@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lambdac/lambdac/analyzer"
-	"github.com/lambdac/lambdac/analyzer/report"
 	"github.com/lambdac/lambdac/internal/sim"
 	"github.com/lambdac/lambdac/internal/twin"
 	"github.com/lambdac/lambdac/recorder"
@@ -63,15 +62,17 @@ the traffic is recorded inside the process instead, and the demo says so.`,
 	f.StringVarP(&d.out, "out", "o", "demo-out", "folder for the trace and the run")
 	f.Uint64Var(&d.seed, "seed", 1, "seed; it also decides the server's capacity")
 	f.BoolVar(&d.force, "force", false, "replace what an earlier demo left there")
+	f.BoolVar(&d.asJSON, "json", false, "print what was found and the truth as one JSON document")
 	return c
 }
 
 // demo is one demonstration.
 type demo struct {
-	out   string
-	seed  uint64
-	force bool
-	ui    *ui
+	out    string
+	seed   uint64
+	force  bool
+	ui     *ui
+	asJSON bool
 
 	params twin.Params
 	target string
@@ -131,8 +132,10 @@ func (d *demo) steps(ctx context.Context, c *cobra.Command, src recorder.Source)
 	if err := d.record(ctx, src, tracePath); err != nil {
 		return err
 	}
-	if err := show(c, tracePath, false); err != nil {
-		return err
+	if !d.asJSON {
+		if err := show(c, tracePath, false); err != nil {
+			return err
+		}
 	}
 	truth, err := d.truth(tracePath)
 	if err != nil {
@@ -145,7 +148,14 @@ func (d *demo) steps(ctx context.Context, c *cobra.Command, src recorder.Source)
 	if err != nil {
 		return err
 	}
-	return d.print(c, a, truth, runPath)
+	d.ui.say("done in %s", time.Since(d.begin).Round(time.Second))
+	result := newDemoResult(a, truth, src.Name(), tracePath, runPath)
+	if d.asJSON {
+		err = printJSON(c.OutOrStdout(), result)
+	} else {
+		err = result.print(c.OutOrStdout(), a)
+	}
+	return errors.Join(err, verdict(a))
 }
 
 // record sends the demo's traffic while recording it.
@@ -212,16 +222,4 @@ func (d *demo) replay(ctx context.Context, tracePath, runPath string) error {
 		d.ui.warn("%s", warning)
 	}
 	return nil
-}
-
-func (d *demo) print(c *cobra.Command, a *analyzer.Analysis, truth twin.Estimate, runPath string) error {
-	out := c.OutOrStdout()
-	fmt.Fprintln(out)
-	if err := report.Text(out, a); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "\ntrue capacity of the simulated server for this mix: %.4g req/s (± %.2g)\n", truth.Value, 1.96*truth.StdErr)
-	fmt.Fprintf(out, "report: %s\n", filepath.Join(runPath, "report.html"))
-	d.ui.say("done in %s", time.Since(d.begin).Round(time.Second))
-	return verdict(a)
 }

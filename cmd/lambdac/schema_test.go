@@ -16,6 +16,7 @@ var _ = flag.Bool("update", false, "write the published schemas")
 
 func TestPublishedSchemas(t *testing.T) {
 	jsonschema.Published(t, "../../docs/schema/run.v1.json", runSchema, runResult{}, ".", "../../trace")
+	jsonschema.Published(t, "../../docs/schema/demo.v1.json", demoSchema, demoResult{}, ".", "../../analyzer")
 }
 
 // schemas is the folder of the published schemas, by absolute path: a script
