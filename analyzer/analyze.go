@@ -47,12 +47,17 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 	a.Warnings = append(a.Warnings, append(d.Warnings(), m.Warnings...)...)
 	a.warnOfKnobs(m.Run.Knobs)
 	a.Run.Runs = len(runs)
+	for _, r := range runs {
+		for _, warning := range r.level.Warnings {
+			a.Warnings = append(a.Warnings, ofLevel(r, warning))
+		}
+	}
 	for _, l := range loads {
 		a.Levels = append(a.Levels, levelOf(l))
 	}
 	a.Validity = validityOf(m.Run.Validity, runs)
 	a.findSLO(loads, o.Objectives)
-	a.findTransitions(loads)
+	a.findTransitions(loads, o.Objectives)
 	a.Headroom = headroomOf(m.Run.RecordedPeakPerS, a.LambdaC)
 	return a, nil
 }

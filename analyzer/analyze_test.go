@@ -42,8 +42,9 @@ func TestAnalyzeShedding(t *testing.T) {
 	if a.LambdaSLO.Verdict != Found || *a.LambdaSLO.Low != 50 || *a.LambdaSLO.High != 60 {
 		t.Errorf("lambda_slo: %+v", a.LambdaSLO)
 	}
-	if a.FirstToBreak != nil || !strings.Contains(a.FirstToBreakReason, "overlap") {
-		t.Errorf("first to break: %+v %s; the objective holds up to 50, where the sheds begin", a.FirstToBreak, a.FirstToBreakReason)
+	// The objective on the error rate counts the sheds and is no rival of theirs.
+	if a.FirstToBreak == nil || a.FirstToBreak.Name != "sheds" {
+		t.Errorf("first to break: %+v %s", a.FirstToBreak, a.FirstToBreakReason)
 	}
 	if a.Headroom.Share == nil || *a.Headroom.Share < 0.1 || *a.Headroom.Share > 0.25 {
 		t.Errorf("head-room: %+v", a.Headroom)
@@ -62,6 +63,121 @@ func TestAnalyzeFirstToBreak(t *testing.T) {
 	a := analyze(t, sheddingPlans(2000), Options{}, nil)
 	if a.FirstToBreak == nil || a.FirstToBreak.Name != "sheds" {
 		t.Errorf("first to break: %+v %s", a.FirstToBreak, a.FirstToBreakReason)
+	}
+}
+
+// A latency objective that breaks where the sheds begin is a rival.
+func TestAnalyzeFirstToBreakOverlaps(t *testing.T) {
+	plans := sheddingPlans(2000)
+	for i := range plans {
+		slow := plans[i].load > 50
+		plans[i].edit = func(_ int, r *trace.Record) {
+			if slow && r.TFirstTokenUs != nil {
+				r.TFirstTokenUs = new(int64(2_000_000))
+			}
+		}
+	}
+	a := analyze(t, plans, Options{Objectives: []Objective{{Metric: "ttft_user", Quantile: 0.5, Max: time.Second}}}, nil)
+	if a.FirstToBreak != nil || a.FirstToBreakReason != "the onsets of sheds and ttft_user p50 1s overlap" {
+		t.Errorf("first to break: %+v %s", a.FirstToBreak, a.FirstToBreakReason)
+	}
+}
+
+// A service that fails at one rate whatever the load has no transition to be
+// found, however high that rate is.
+func TestAnalyzeFailingThroughout(t *testing.T) {
+	var plans []levelPlan
+	for load := 20.0; load <= 100; load += 10 {
+		plans = append(plans, levelPlan{load: load, n: 1000, errors: 300})
+	}
+	c := analyze(t, plans, Options{}, nil).LambdaC
+	if c.Verdict != Insufficient || c.High != nil || c.NextPerS == nil || *c.NextPerS != 10 || !strings.Contains(c.Missing, "30.0 % fail already at 20/s") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The same service with a capacity: what fails below it is no overload.
+func TestAnalyzeCapacityAboveManyErrors(t *testing.T) {
+	plans := sheddingPlans(2000)
+	for i := range plans {
+		plans[i].errors = 3 * (plans[i].n - plans[i].sheds) / 10
+	}
+	c := analyze(t, plans, Options{}, nil).LambdaC
+	if c.Verdict != Found || c.Low == nil || c.High == nil || *c.Low > 50 || *c.High < 50 || *c.Low < 40 {
+		t.Errorf("%+v, want about 50", c)
+	}
+	if c.Epsilon0 == nil || !near(*c.Epsilon0, 0.3, 0.05) {
+		t.Errorf("ε0 %v", c.Epsilon0)
+	}
+}
+
+// Overloaded by every load: λc is below the first, by the spec's word.
+func TestAnalyzeAllAboveTheCut(t *testing.T) {
+	var plans []levelPlan
+	for load := 80.0; load <= 200; load += 20 {
+		plans = append(plans, levelPlan{load: load, n: 1000, sheds: int(1000 * (1 - 50/load))})
+	}
+	c := analyze(t, plans, Options{}, nil).LambdaC
+	if c.Verdict != Found || c.Point != nil || c.High == nil || *c.High != 80 || *c.NextPerS != 40 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Overloaded by every load but below the cut at the first: one load cannot tell
+// a base rate from sheds.
+func TestAnalyzeAllAboveTheCapacity(t *testing.T) {
+	var plans []levelPlan
+	for load := 60.0; load <= 120; load += 10 {
+		plans = append(plans, levelPlan{load: load, n: 1000, sheds: int(1000 * (1 - 50/load))})
+	}
+	c := analyze(t, plans, Options{}, nil).LambdaC
+	if c.Verdict != Found || c.Point != nil || c.Epsilon0 != nil || c.Low == nil || *c.Low > 50 || c.High == nil || *c.High < 50 || *c.NextPerS != 30 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Requests that the client gave up at the end of the drain had waited longer
+// than the objective: a service that hangs is not one that holds it.
+func TestAnalyzeObjectiveOfHangingService(t *testing.T) {
+	hang := func(r *trace.Record, afterToken bool) {
+		r.SetOutcome(trace.OutcomeClientAbort, trace.DetailDrain)
+		r.Stream, r.StatusCode, r.TEndUs = true, nil, nil
+		if !afterToken {
+			r.TFirstTokenUs = nil
+		}
+	}
+	plans := func(hanging func(load float64, i int, r *trace.Record)) []levelPlan {
+		var out []levelPlan
+		for load := 10.0; load <= 50; load += 10 {
+			out = append(out, levelPlan{load: load, n: 500, edit: func(i int, r *trace.Record) { r.Stream = true; hanging(load, i, r) }})
+		}
+		return out
+	}
+	drain := func(d time.Duration) func(*trace.Manifest) {
+		return func(m *trace.Manifest) { m.Run.DrainNs = int64(d) }
+	}
+	o := Options{Objectives: []Objective{{Metric: "ttft_user", Quantile: 0.95, Max: 20 * time.Second}}}
+	all := plans(func(load float64, _ int, r *trace.Record) {
+		if load > 30 {
+			hang(r, false)
+		}
+	})
+	if got := analyze(t, all, o, drain(30*time.Second)).LambdaSLO; got.Verdict != Found || *got.Low != 30 || *got.High != 40 {
+		t.Errorf("waited 30 s at least: %+v", got)
+	}
+	// A shorter wait says nothing of them.
+	got := analyze(t, all, o, drain(time.Second)).LambdaSLO
+	if got.Verdict != Insufficient || *got.Low != 30 || got.High != nil || !strings.Contains(got.Reason, "no sample of it at 40 and 50/s") {
+		t.Errorf("waited 14 s at most: %+v", got)
+	}
+	// What they showed before they were given up counts as it is.
+	quick := plans(func(load float64, i int, r *trace.Record) {
+		if load > 30 && i%2 == 0 {
+			hang(r, true)
+		}
+	})
+	if got := analyze(t, quick, o, drain(30*time.Second)).LambdaSLO; got.Verdict != NotFound || *got.Low != 50 {
+		t.Errorf("first tokens in time: %+v", got)
 	}
 }
 

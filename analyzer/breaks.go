@@ -8,13 +8,18 @@ type candidate struct {
 }
 
 // findFirstToBreak compares the onsets of sheds, of other errors and of the
-// objectives.
-func (a *Analysis) findFirstToBreak(loads []*load) {
+// objectives. An objective on a rate counts just these failures: it is no rival
+// of theirs, and named only where neither has an onset.
+func (a *Analysis) findFirstToBreak(loads []*load, objectives []Objective) {
 	candidates := []candidate{
 		breaking("sheds", judgeTransition(sampleOf(loads, shedFailures), a.closed(), a.Methods.Seed).c),
 		breaking("errors", judgeTransition(sampleOf(loads, hardFailures), a.closed(), a.Methods.Seed).c),
 	}
-	for _, o := range a.Objectives {
+	failing := candidates[0].broke || candidates[1].broke
+	for i, o := range a.Objectives {
+		if failing && objectives[i].isRate() {
+			continue
+		}
 		candidates = append(candidates, candidate{name: *o.SLO, broke: o.High != nil, low: o.Low, high: o.High})
 	}
 	a.FirstToBreak, a.FirstToBreakReason = firstOf(candidates)

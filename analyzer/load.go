@@ -101,9 +101,9 @@ type sample struct {
 	x, loads []float64
 	runs     []stats.Run
 	blocks   []stats.Run
-	// unsteady counts the loads left out because the service was still
+	// unsteady are the nominal loads left out because the service was still
 	// filling.
-	unsteady int
+	unsteady []float64
 	// invalid counts the runs of loads of which none can be judged.
 	invalid int
 }
@@ -124,7 +124,7 @@ func sampleOf(loads []*load, count failures) sample {
 			continue
 		}
 		if !l.steady {
-			s.unsteady++
+			s.unsteady = append(s.unsteady, l.perS)
 			continue
 		}
 		for _, r := range l.judged {
@@ -139,6 +139,17 @@ func sampleOf(loads []*load, count failures) sample {
 		s.x, s.loads = append(s.x, l.x), append(s.loads, l.perS)
 	}
 	return s
+}
+
+// unsteadyAbove are the loads left out above a load.
+func (s sample) unsteadyAbove(load float64) []float64 {
+	var above []float64
+	for _, x := range s.unsteady {
+		if x > load {
+			above = append(above, x)
+		}
+	}
+	return above
 }
 
 func (s sample) pooled() stats.Counts { return stats.Pool(s.x, s.runs) }

@@ -114,6 +114,11 @@ func (t *transition) publishCapacity() {
 	if last := t.upTo; best.model.Lambda > last || best.model.Lambda < t.counts.X[0] {
 		t.c.Reason += ", extrapolated beyond the loads that were run"
 	}
+	if best.model.Lambda < t.counts.X[1] {
+		// The base rate then is that of one load, which may be above the capacity.
+		t.c.Point, t.c.Epsilon0 = nil, nil
+		t.c.Reason += "; fewer than two loads lie below it, so that the base rate and the capacity cannot be told apart and no point is given: run lower loads"
+	}
 	if t.c.High == nil || *t.c.High > t.upTo {
 		t.c.Point = nil
 		t.c.Reason += fmt.Sprintf("; its interval reaches beyond the highest load, %.4g/s, so no point is given: run loads above it, for longer", t.upTo)
@@ -274,6 +279,14 @@ func (t *transition) suggestNext() {
 	}
 	if t.c.High != nil {
 		high = *t.c.High
+	}
+	switch last := xs[len(xs)-1]; {
+	case low < xs[0]:
+		t.c.NextPerS = new(xs[0] / 2)
+		return
+	case high > last:
+		t.c.NextPerS = new(1.25 * last)
+		return
 	}
 	widest := 0.0
 	for i := range len(xs) - 1 {

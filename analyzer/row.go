@@ -23,6 +23,7 @@ type row struct {
 	ErrorCode     *string              `parquet:"error_code,dict"`
 	OutputTokens  *int64               `parquet:"output_tokens"`
 	N             *int32               `parquet:"n"`
+	Stream        bool                 `parquet:"stream"`
 }
 
 // result is the row's ending with the methods of trace.Result.

@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lambdac/lambdac/trace"
 	"github.com/lambdac/lambdac/trace/tracedir"
@@ -14,6 +15,7 @@ const blocksPerRun = 8
 // run is what one level of the run directory showed: the unit of replication.
 type run struct {
 	level   trace.Level
+	plan    deadlines
 	tally   trace.Tally
 	faulted int64
 	// reasons say why the run is not judged; empty = it is.
@@ -105,7 +107,7 @@ func (t *classTally) add(class trace.Class) {
 func (r *run) judge(w *row, class trace.Class, block int, objectives []Objective) bool {
 	met := true
 	for i, o := range objectives {
-		missed, measured := o.missed(w, class)
+		missed, measured := o.missed(w, class, r.waited(w))
 		if !measured {
 			if class == trace.ClassOK {
 				r.unmeasured++
@@ -123,18 +125,54 @@ func (r *run) judge(w *row, class trace.Class, block int, objectives []Objective
 
 // missed reports whether a request failed the objective's own test; measured
 // is false where the objective says nothing of it. Latency is judged over
-// answered requests: what failed is in the error rate.
-func (o Objective) missed(w *row, class trace.Class) (missed, measured bool) {
+// answered requests: what failed is in the error rate. But a request that the
+// client gave up after waiting is judged by what it waited at least: it would
+// be slow, not fast, and leaving it out would make an overloaded service look
+// as quick as the few answers that it gave.
+func (o Objective) missed(w *row, class trace.Class, waited time.Duration) (missed, measured bool) {
 	switch {
 	case o.Metric == "shed_rate":
 		return class == trace.ClassShed, true
 	case o.Metric == "error_rate":
 		return class != trace.ClassOK, true
-	case class != trace.ClassOK:
+	case class == trace.ClassOK:
+		d, ok := w.latency(o.Metric)
+		return d > o.Max, ok
+	case waited == 0 || o.Metric == "tpot" || o.Metric == "max_gap":
+		return false, false
+	case o.Metric == "e2e":
+		return true, waited > o.Max
+	case !w.Stream:
 		return false, false
 	}
-	d, ok := w.latency(o.Metric)
-	return d > o.Max, ok
+	if d, ok := w.latency(o.Metric); ok {
+		return d > o.Max, true
+	}
+	return true, waited > o.Max
+}
+
+// waited is how long at least the client waited for a request before it gave
+// it up; 0 = it did not, or that is not known.
+func (r *run) waited(w *row) time.Duration {
+	if w.OutcomeDetail == nil || w.TSentUs == nil {
+		return 0
+	}
+	switch detail := *w.OutcomeDetail; {
+	case w.Outcome == trace.OutcomeClientAbort && detail == trace.DetailDrain:
+		return time.Duration(r.level.EndUnixNs-w.StartUnixNs) + r.plan.drain
+	case w.Outcome == trace.OutcomeTimeout && detail == trace.DetailTTFT:
+		return r.plan.firstToken
+	case w.Outcome == trace.OutcomeTimeout && detail == trace.DetailTotal:
+		return r.plan.total
+	}
+	return 0
+}
+
+// deadlines are the client's, of the run's plan; 0 = none or not known.
+type deadlines struct{ drain, firstToken, total time.Duration }
+
+func deadlinesOf(m *trace.Run) deadlines {
+	return deadlines{drain: time.Duration(m.DrainNs), firstToken: time.Duration(m.FirstTokenNs), total: time.Duration(m.TotalNs)}
 }
 
 // readRuns reads the rows of a run directory into one run per level. Rows
@@ -143,7 +181,7 @@ func readRuns(d *tracedir.Dir, levels []trace.Level, objectives []Objective) ([]
 	runs := make([]*run, len(levels))
 	byIndex := make(map[int32]*run, len(levels))
 	for i, level := range levels {
-		runs[i] = &run{level: level, misses: make([][blocksPerRun]tally, len(objectives))}
+		runs[i] = &run{level: level, plan: deadlinesOf(d.Manifest().Run), misses: make([][blocksPerRun]tally, len(objectives))}
 		if byIndex[level.Index] != nil {
 			return nil, fmt.Errorf("read levels: two levels have index %d", level.Index)
 		}

@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/lambdac/lambdac/analyzer/stats"
@@ -75,7 +76,70 @@ func bracketOf(loads []*load, o Objective, index int) LambdaSLO {
 		out.High = new(c.X[high])
 	}
 	out.Verdict, out.Reason = verdictOf(low, high, c.X)
+	if missing := unmeasuredLoads(loads, c.X); len(missing) > 0 {
+		out.sayUnmeasured(missing, c.X[len(c.X)-1])
+	}
+	if out.Verdict == Insufficient {
+		out.Reason += moreFor(c, low+1, high-1, o.share(), phi)
+	}
 	return out
+}
+
+// unmeasuredLoads are the judged loads without a sample.
+func unmeasuredLoads(loads []*load, measured []float64) []float64 {
+	var out []float64
+	for _, l := range loads {
+		if l.valid() && !slices.Contains(measured, l.perS) {
+			out = append(out, l.perS)
+		}
+	}
+	return out
+}
+
+// sayUnmeasured names the loads without a sample. Above the highest load with
+// one nothing is known, least of all that the objective holds.
+func (s *LambdaSLO) sayUnmeasured(missing []float64, last float64) {
+	text := "there is no sample of it at " + listLoads(missing) + "/s"
+	switch {
+	case s.Verdict == NotFound && missing[len(missing)-1] > last:
+		s.Verdict, s.Reason = Insufficient, "it holds as far as it was measured; "+text
+	case s.Reason == "":
+		s.Reason = text
+	default:
+		s.Reason += "; " + text
+	}
+}
+
+// moreFor says how many more requests, at the rates seen, would prove that the
+// objective holds at load i or is broken at load j, whichever is asked and
+// takes fewer; "" where none would.
+func moreFor(c stats.Counts, i, j int, share, phi float64) string {
+	best, at := 0.0, 0
+	for _, level := range []int{i, j} {
+		if level < 0 || level >= len(c.X) {
+			continue
+		}
+		if n := needed(c.K[level]/phi, c.N[level]/phi, share) * phi; n > 0 && (best == 0 || n < best) {
+			best, at = n, level
+		}
+	}
+	if best == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; at %.4g/s %.0f of %.0f miss it: about %.0f more requests there would tell", c.X[at], c.K[at], c.N[at], math.Ceil(best-c.N[at]))
+}
+
+// needed is the number of requests at which k of n would be proven to be below
+// or above a share, if the rate stayed as it is; 0 = over a million, or the
+// rate is the share.
+func needed(k, n, share float64) float64 {
+	for m := n * 1.02; m < 1e6; m *= 1.02 {
+		bound := stats.ClopperPearson(k*m/n, m, 2*oneSided-1)
+		if bound.High < share || bound.Low > share {
+			return m
+		}
+	}
+	return 0
 }
 
 func unmeasured(o Objective) string {
@@ -157,10 +221,10 @@ func verdictOf(low, high int, x []float64) (Verdict, string) {
 	case low == last:
 		return NotFound, "it holds at every load that was run: λ_SLO is above the highest"
 	case low < 0 && high > last:
-		return Insufficient, "no load is proven to hold or to break it: more requests per load are needed"
+		return Insufficient, "it is proven neither to hold nor to be broken at any load"
 	case low < 0:
 		return Insufficient, "it is proven to hold at no load: lower loads or more requests are needed"
 	default:
-		return Insufficient, "it is proven to break at no load: higher loads or more requests are needed"
+		return Insufficient, "it is proven to be broken at no load: higher loads or more requests are needed"
 	}
 }

@@ -3,6 +3,7 @@ package analyzer
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,6 +35,7 @@ func TestBracketOf(t *testing.T) {
 		{"holds everywhere", []int64{0, 0, 0, 0}, NotFound, new(40.0), nil},
 		{"broken everywhere", []int64{90, 90, 90, 90}, Found, nil, new(10.0)},
 		{"nothing proven", []int64{10, 10, 10, 10}, Insufficient, nil, nil},
+		{"not proven to break", []int64{0, 0, 15, 15}, Insufficient, new(20.0), nil},
 		{"a good load above a bad one does not count", []int64{0, 100, 0, 200}, Found, new(10.0), new(40.0)},
 	}
 	for _, test := range tests {
@@ -45,6 +47,22 @@ func TestBracketOf(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// What an objective lacks is said in requests: 0 of n proves 1 % from 368 on
+// (ln 0.025 ÷ ln 0.99 = 367.04).
+func TestBracketSaysWhatIsMissing(t *testing.T) {
+	o := Objective{Metric: "ttft_user", Quantile: 0.99, Max: 1}
+	got := bracketOf(loadsOf([]float64{10, 20}, 300, func(float64) int64 { return 0 }), o, 0)
+	if got.Verdict != Insufficient || !strings.Contains(got.Reason, "at 10/s 0 of 300 miss it: about 7") || !strings.HasSuffix(got.Reason, "more requests there would tell") {
+		t.Errorf("%+v", got)
+	}
+	if n := needed(0, 300, 0.01); n < 367.04 || n > 376 {
+		t.Errorf("needed %g, want 367.04 to the 2 %% of a step", n)
+	}
+	if n := needed(3, 300, 0.01); n != 0 {
+		t.Errorf("at the limit itself %g would do", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package analyzer
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/lambdac/lambdac/analyzer/stats"
 )
@@ -48,8 +49,8 @@ func judgeTransition(s sample, closed bool, seed uint64) *transition {
 		c: LambdaC{Verdict: Insufficient, Confidence: confidence, NotSeparable: []string{}},
 	}
 	if t.c.Missing = t.missing(); t.c.Missing != "" {
-		if s.unsteady > 0 {
-			t.c.Missing += fmt.Sprintf("; %d loads were still filling the service: warm up and hold longer", s.unsteady)
+		if len(s.unsteady) > 0 {
+			t.c.Missing += fmt.Sprintf("; %s/s were still filling the service, or overload it: warm up and hold longer", listLoads(s.unsteady))
 		}
 		t.c.Missing += t.indication()
 		return t
@@ -60,17 +61,19 @@ func judgeTransition(s sample, closed bool, seed uint64) *transition {
 		return t
 	}
 	t.c.PValue = &test.P
-	if t.rate(0) > saturatedAbove {
-		t.belowFirst()
-		return t
-	}
-	if test.P >= alpha {
+	failing := t.rate(0) > saturatedAbove
+	switch {
+	case test.P >= alpha && failing:
+		t.failingThroughout()
+	case test.P >= alpha:
 		t.absent()
-		return t
+	case failing:
+		t.belowFirst()
+	default:
+		t.c.Verdict = Found
+		t.rank()
+		t.publish()
 	}
-	t.c.Verdict = Found
-	t.rank()
-	t.publish()
 	return t
 }
 
@@ -79,31 +82,46 @@ func (t *transition) rate(i int) float64 { return t.counts.K[i] / t.counts.N[i] 
 // missing says what the sample lacks to be judged, with the requests that it
 // takes; empty = nothing.
 func (t *transition) missing() string {
-	loads, runs, failed := len(t.sample.x), len(t.sample.runs), t.failures()
-	total := 0.0
-	for _, n := range t.counts.N {
-		total += n
+	var needs []string
+	for _, need := range []string{t.missingRuns(), t.missingFailures()} {
+		if need != "" {
+			needs = append(needs, need)
+		}
 	}
-	perRun := total / float64(max(1, runs))
+	return strings.Join(needs, "; ")
+}
+
+func (t *transition) missingRuns() string {
+	loads, runs := len(t.sample.x), len(t.sample.runs)
+	perRun := t.trials() / float64(max(1, runs))
 	switch {
 	case loads < minLoads && t.sample.invalid > 0:
-		return fmt.Sprintf("%d loads can be judged, %d are needed: %d runs are invalid for the reasons given with the run; mend these and run again",
-			loads, minLoads, t.sample.invalid)
+		return fmt.Sprintf("%s can be judged, %d are needed: %s invalid for the reasons given with the run; mend these and run again",
+			count(loads, "load"), minLoads, countAre(t.sample.invalid, "run"))
 	case loads < minLoads && runs == 0:
 		return fmt.Sprintf("no load can be judged, %d are needed", minLoads)
 	case loads < minLoads:
-		return fmt.Sprintf("%d loads can be judged, %d are needed: %d more, about %.0f requests",
-			loads, minLoads, minLoads-loads, math.Ceil(perRun*float64(minLoads-loads)))
+		return fmt.Sprintf("%s can be judged, %d are needed: %d more, about %.0f requests",
+			count(loads, "load"), minLoads, minLoads-loads, math.Ceil(perRun*float64(minLoads-loads)))
 	case runs < minRuns:
-		return fmt.Sprintf("%d runs can be judged, %d are needed: %d more, about %.0f requests",
-			runs, minRuns, minRuns-runs, math.Ceil(perRun*float64(minRuns-runs)))
-	case failed == 0:
-		return fmt.Sprintf("no failure in %.0f requests, %d are needed: raise the load", total, minFailures)
-	case failed < minFailures:
-		return fmt.Sprintf("%.0f failures in %.0f requests, %d are needed: about %.0f more requests, or a higher load",
-			failed, total, minFailures, math.Ceil(total*(minFailures-failed)/failed))
+		return fmt.Sprintf("%s can be judged, %d are needed: %d more, about %.0f requests",
+			count(runs, "run"), minRuns, minRuns-runs, math.Ceil(perRun*float64(minRuns-runs)))
 	}
 	return ""
+}
+
+func (t *transition) missingFailures() string {
+	failed, total := t.failures(), t.trials()
+	switch {
+	case total == 0 || failed >= minFailures:
+		return ""
+	case failed == 0:
+		bound := stats.ClopperPearson(0, total, 2*oneSided-1).High
+		return fmt.Sprintf("no failure in %.0f requests (so fewer than %.2g %% fail, at 97.5 %% confidence), %d are needed: raise the load",
+			total, 100*bound, minFailures)
+	}
+	return fmt.Sprintf("%s in %.0f requests, %d are needed: about %.0f more requests, or a higher load",
+		count(int(failed), "failure"), total, minFailures, math.Ceil(total*(minFailures-failed)/failed))
 }
 
 // indication says what too few loads or runs suggest, if requests fail
@@ -127,27 +145,42 @@ func (t *transition) failures() float64 {
 	return sum
 }
 
-// belowFirst: even the lowest load is above the cut.
+// failingThroughout: even the lowest load is above the cut, and no load is
+// worse: a service that fails whatever the load looks like one that is
+// overloaded at every load.
+func (t *transition) failingThroughout() {
+	first := t.sample.loads[0]
+	t.c.NextPerS = new(first / 2)
+	t.c.Missing = fmt.Sprintf(
+		"%.1f %% fail already at %s/s, and no more at higher loads: overloaded by all of them, or failing whatever the load; run lower loads, such as %.4g/s",
+		100*t.rate(0), formatNumber(first), first/2)
+}
+
+// belowFirst: even the lowest load is above the cut, and higher ones are worse.
+// λc is below the lowest, unless a capacity stands clear of the two lowest
+// loads: then what fails there fails whatever the load.
 func (t *transition) belowFirst() {
 	t.c.Verdict = Found
-	t.c.High = new(t.sample.loads[0])
-	t.c.NextPerS = new(t.sample.loads[0] / 2)
-	t.c.Reason = fmt.Sprintf("λc is below the lowest load: %.1f %% fail at %s", 100*t.rate(0), formatNumber(t.sample.loads[0]))
-	if t.closed {
-		return
-	}
 	t.rank()
 	best := t.families[0]
-	if !best.model.Shape.HasCapacity() {
-		return
+	var capacity stats.OpenInterval
+	if best.model.Shape.HasCapacity() && best.allowed {
+		capacity = t.capacity(best)
+		t.families[0].interval = &capacity
+		if !capacity.LowOpen && capacity.Low > t.counts.X[1] && t.fits() {
+			t.publishCapacity()
+			t.c.Reason += fmt.Sprintf("; %.1f %% fail whatever the load", 100*best.model.Epsilon0)
+			return
+		}
 	}
-	fit := t.capacity(best)
-	t.families[0].interval = &fit
-	if fit.HighOpen || fit.LowOpen {
+	first := t.sample.loads[0]
+	t.c.High, t.c.NextPerS = new(first), new(first/2)
+	t.c.Reason = fmt.Sprintf("λc is below the lowest load: %.1f %% fail at %s", 100*t.rate(0), formatNumber(first))
+	if t.families[0].interval == nil || capacity.HighOpen || capacity.LowOpen || capacity.Low > first {
 		return
 	}
 	t.c.Reason += fmt.Sprintf("; extrapolated by the %s family, the capacity is %.4g (%.4g to %.4g)",
-		best.model.Shape, best.model.Lambda, fit.Low, fit.High)
+		best.model.Shape, best.model.Lambda, capacity.Low, capacity.High)
 }
 
 // absent: the rate does not rise with load beyond chance. What could have been
@@ -159,6 +192,10 @@ func (t *transition) absent() {
 	last := t.sample.loads[len(t.sample.loads)-1]
 	t.c.NextPerS = new(1.5 * last)
 	t.c.Reason = fmt.Sprintf("the error rate does not rise with load up to %s", formatNumber(last))
+	if above := t.sample.unsteadyAbove(last); len(above) > 0 {
+		t.c.NextPerS = nil
+		t.c.Reason += fmt.Sprintf("; at %s/s the service did not keep up within the window, which errors do not show", listLoads(above))
+	}
 	ratio, ok := stats.DetectableRatio(t.sample.x, t.sample.runs, t.sample.replicated().Phi, t.seed)
 	if !ok {
 		t.c.Reason += "; too few failures to tell what rise would have been found"

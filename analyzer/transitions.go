@@ -4,7 +4,7 @@ import "fmt"
 
 // findTransitions fills lambda_c and first_to_break. Where the environment
 // drifted during the run nothing is fitted.
-func (a *Analysis) findTransitions(loads []*load) {
+func (a *Analysis) findTransitions(loads []*load, objectives []Objective) {
 	d := drift(loads, a.Methods.Seed)
 	switch {
 	case d.found:
@@ -16,14 +16,16 @@ func (a *Analysis) findTransitions(loads []*load) {
 		a.Warnings = append(a.Warnings, "drift of the environment was not tested: no load has two runs that can be judged")
 	}
 	a.findTransition(loads)
-	a.findFirstToBreak(loads)
+	a.findFirstToBreak(loads, objectives)
 }
 
 // findTransition fills lambda_c with its families, curve and methods.
 func (a *Analysis) findTransition(loads []*load) {
 	s := sampleOf(loads, allFailures)
-	if s.unsteady > 0 {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%d loads were left out of the fits: the service was still filling; warm up and hold longer", s.unsteady))
+	if len(s.unsteady) > 0 {
+		a.Warnings = append(a.Warnings, fmt.Sprintf(
+			"left out of the fits: %s/s, where more requests were open at the end of the window than at its start: the service was still filling, or completes less than that; warm up and hold longer to tell",
+			listLoads(s.unsteady)))
 	}
 	t := judgeTransition(s, a.closed(), a.Methods.Seed)
 	a.LambdaC = t.c

@@ -30,7 +30,7 @@ func validityOf(v trace.Validity, runs []*run) Validity {
 			judged++
 		}
 		for _, reason := range r.reasons {
-			out.Reasons = append(out.Reasons, fmt.Sprintf("level %d (%.4g/s): %s", r.level.Index, r.level.OfferedPerS, reason))
+			out.Reasons = append(out.Reasons, ofLevel(r, reason))
 		}
 	}
 	if judged == 0 {
@@ -38,4 +38,9 @@ func validityOf(v trace.Validity, runs []*run) Validity {
 		out.Reasons = append(out.Reasons, "no level can be judged")
 	}
 	return out
+}
+
+// ofLevel is what is said of one level of a run.
+func ofLevel(r *run, text string) string {
+	return fmt.Sprintf("level %d (%.4g/s): %s", r.level.Index, r.level.OfferedPerS, text)
 }

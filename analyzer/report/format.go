@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -132,8 +133,12 @@ func pValue(a *analyzer.Analysis) string {
 
 func notFoundLine(a *analyzer.Analysis) string {
 	text := "No transition in the tested range"
-	if n := len(a.Levels); n > 0 {
-		text += fmt.Sprintf(" (%s–%s req/s)", rate(&a.Levels[0].OfferedPerS), rate(&a.Levels[n-1].OfferedPerS))
+	fitted, unsteady := testedLoads(a)
+	if n := len(fitted); n > 0 {
+		text += fmt.Sprintf(" (%s–%s req/s)", rate(&fitted[0]), rate(&fitted[n-1]))
+	}
+	if len(unsteady) > 0 {
+		text += fmt.Sprintf("; at %s req/s and above the service fell behind", rate(&unsteady[0]))
 	}
 	if r := a.LambdaC.DetectableRatio; r != nil {
 		text += fmt.Sprintf("; a rise to %s times the base error rate would have been found with 80 %% power", significant(*r, 2))
@@ -141,7 +146,22 @@ func notFoundLine(a *analyzer.Analysis) string {
 	return text
 }
 
-func confidence(c float64) string { return significant(c*100, 3) + " %" }
+// testedLoads are the loads that the fits rest on, and those above them at
+// which the service was still filling.
+func testedLoads(a *analyzer.Analysis) (fitted, unsteady []float64) {
+	for i := range a.Levels {
+		switch l := &a.Levels[i]; {
+		case !l.Judged:
+		case slices.Contains(l.Flags, "not_steady"):
+			unsteady = append(unsteady, l.OfferedPerS)
+		default:
+			fitted, unsteady = append(fitted, l.OfferedPerS), nil
+		}
+	}
+	return fitted, unsteady
+}
+
+func confidence(c float64) string { return strconv.FormatFloat(c*100, 'g', 4, 64) + " %" }
 
 // seconds formats a length in seconds.
 func seconds(s float64) string {

@@ -47,7 +47,7 @@ func foundRun() *analyzer.Analysis {
 }
 
 func TestText(t *testing.T) {
-	const want = `λc = 22.50 req/s (95.0 % 20.25–24.00), shape onset; the recorded peak of 15.00 req/s is 74.1 % of the lower bound, so 25.9 % head-room
+	const want = `λc = 22.50 req/s (95 % 20.25–24.00), shape onset; the recorded peak of 15.00 req/s is 74.1 % of the lower bound, so 25.9 % head-room
 
 run: valid, 3 levels run of 1m0s each after 6s warm-up, open loop, scaling superpose, seed 7
 
@@ -77,13 +77,13 @@ func TestHeadline(t *testing.T) {
 		want   string
 	}{
 		{"invalid first", func(a *analyzer.Analysis) { a.Validity.Verdict = "invalid" }, "The run is invalid: its numbers say nothing about the service."},
-		{"interval only", func(a *analyzer.Analysis) { a.LambdaC.Point, a.Headroom.Share = nil, nil }, "λc lies in 20.25–24.00 req/s (95.0 %), shape onset"},
+		{"interval only", func(a *analyzer.Analysis) { a.LambdaC.Point, a.Headroom.Share = nil, nil }, "λc lies in 20.25–24.00 req/s (95 %), shape onset"},
 		{"below the first level", func(a *analyzer.Analysis) {
 			a.LambdaC.Point, a.LambdaC.Low, a.LambdaC.Family, a.Headroom.Share = nil, nil, nil, nil
-		}, "λc is below 24.00 req/s (95.0 %)"},
+		}, "λc is below 24.00 req/s (95 %)"},
 		{"above the last", func(a *analyzer.Analysis) {
 			a.LambdaC.Point, a.LambdaC.High, a.LambdaC.Family, a.Headroom.Share = nil, nil, nil, nil
-		}, "λc is above 20.25 req/s (95.0 %)"},
+		}, "λc is above 20.25 req/s (95 %)"},
 		{"insufficient", func(a *analyzer.Analysis) {
 			a.LambdaC = analyzer.LambdaC{Verdict: analyzer.Insufficient, Missing: "5 levels, there are 3"}
 		}, "λc: not enough evidence. 5 levels, there are 3"},

@@ -100,12 +100,11 @@ func textFindings(b *strings.Builder, a *analyzer.Analysis) {
 }
 
 func textSLO(b *strings.Builder, a *analyzer.Analysis) {
-	list := a.Objectives
-	if len(list) == 0 {
-		list = []analyzer.LambdaSLO{a.LambdaSLO}
+	if len(a.Objectives) == 0 {
+		fmt.Fprintln(b, "λ_SLO   no objective was given")
 	}
-	for _, s := range list {
-		name := "no objective"
+	for _, s := range a.Objectives {
+		name := ""
 		if s.SLO != nil {
 			name = *s.SLO
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/lambdac/lambdac/analyzer"
 	"github.com/lambdac/lambdac/analyzer/report"
+	"github.com/lambdac/lambdac/trace"
 	"github.com/lambdac/lambdac/trace/tracedir"
 )
 
@@ -23,7 +25,12 @@ func newAnalyze() *cobra.Command {
 		Short: "Find the critical load in a run",
 		Long: `Analyze a run directory: the levels with their intervals, whether there is a
 transition, the critical load λc with its uncertainty, and the load up to which
-each objective holds. Writes analysis.json and report.html into the run.`,
+each objective holds. Writes analysis.json and report.html into the run.
+
+An objective that is proven broken at the lowest load that was run, and so at
+all of them, is missed: exit code 1. One that holds up to some load only has a
+bracket, λ_SLO, and passes. Where the requests are too few to prove either, or
+the run is invalid: exit code 2.`,
 		Example: "  lambdac analyze runs/tuesday --slo 'ttft_user p99 800ms' --slo 'error_rate 0.5%'",
 		Args:    oneArg("RUN"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -35,11 +42,11 @@ each objective holds. Writes analysis.json and report.html into the run.`,
 				}
 				o.Objectives = append(o.Objectives, objective)
 			}
-			a, err := analyzeRun(args[0], o)
-			if err != nil {
-				return err
+			a, written := analyzeRun(args[0], o)
+			if a == nil {
+				return written
 			}
-			if err := printAnalysis(c.OutOrStdout(), a, asJSON); err != nil {
+			if err := cmp.Or(printAnalysis(c.OutOrStdout(), a, asJSON), written); err != nil {
 				return err
 			}
 			newUI(c).say("written: %s", filepath.Join(args[0], "report.html"))
@@ -54,7 +61,8 @@ each objective holds. Writes analysis.json and report.html into the run.`,
 }
 
 // analyzeRun analyzes a run directory and writes analysis.json and
-// report.html into it.
+// report.html into it. Where they cannot be written there is an error and the
+// analysis all the same.
 func analyzeRun(path string, o analyzer.Options) (*analyzer.Analysis, error) {
 	dir, err := tracedir.Open(path)
 	if err != nil {
@@ -102,16 +110,24 @@ func printAnalysis(w io.Writer, a *analyzer.Analysis, asJSON bool) error {
 	return report.Text(w, a)
 }
 
-// verdict turns an analysis into an exit code: an invalid run is 2, and so is
-// an objective that the data cannot judge.
+// verdict turns an analysis into an exit code: an invalid run is 2; an
+// objective that is broken at every load is 1; one that the data cannot judge
+// is 2.
 func verdict(a *analyzer.Analysis) error {
-	if a.Validity.Verdict != "valid" {
-		return &exitError{code: exitInvalid}
-	}
+	code := exitOK
 	for _, s := range a.Objectives {
-		if s.Verdict == analyzer.Insufficient {
-			return &exitError{code: exitInvalid}
+		switch {
+		case s.Verdict == analyzer.Found && s.Low == nil:
+			code = exitMissed
+		case s.Verdict == analyzer.Insufficient && code == exitOK:
+			code = exitInvalid
 		}
 	}
-	return nil
+	if a.Validity.Verdict != trace.Valid {
+		code = exitInvalid
+	}
+	if code == exitOK {
+		return nil
+	}
+	return &exitError{code: code}
 }
