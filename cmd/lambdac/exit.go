@@ -70,6 +70,8 @@ func oneLine(err error) string {
 // classify gives an error from a stage its exit code and hint.
 func classify(err error) *exitError {
 	switch {
+	case damaged(err): // it says what to try
+		return &exitError{code: exitUsage, err: err}
 	case errors.Is(err, trace.ErrUnsanitized):
 		return &exitError{exitUsage, err, "record or import it with lambdac; other tools' directories have no seal"}
 	case errors.Is(err, syscall.ENOSPC):
