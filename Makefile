@@ -16,7 +16,7 @@ CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim .
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
 
-demo: build ## record, sanitize, replay and analyze on this machine, in under four minutes
+demo: build ## record, sanitize, replay and analyze on this machine: three minutes
 	./bin/lambdac demo --force --out demo-out
 
 test: ## every test this machine can run; skips are named
