@@ -78,11 +78,26 @@ var targets = map[string]http.HandlerFunc{
 	"redirect": func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.1:1"+r.URL.Path, http.StatusMovedPermanently)
 	},
+	"unknown-model": answer(http.StatusNotFound, `{"error":{"type":"not_found_error"}}`),
+	"unavailable":   answer(http.StatusServiceUnavailable, `{"error":{"type":"overloaded"}}`),
 	"broken": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = w.Write([]byte(`{"error":{"type":"server_error"}}`))
 	},
+}
+
+// answer is a service with a list of models and one answer to all else.
+func answer(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte(`{"data":[]}`))
+			return
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
 }
 
 func serve(ts *testscript.TestScript, neg bool, args []string) {

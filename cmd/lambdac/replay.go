@@ -102,6 +102,9 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	if given != 1 {
 		return o.cfg, usage(see, "give exactly one of --rate, --levels and --scale")
 	}
+	if o.cfg.Replicates < 1 {
+		return o.cfg, usage(see, "%d replicates: want 1 or more", o.cfg.Replicates)
+	}
 	cfg := o.cfg
 	if o.rate != 0 {
 		cfg.Loads = []replayer.Load{{PerS: o.rate}}
@@ -138,12 +141,20 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 	u := newUI(c)
 	cfg.Progress = newReplayProgress(u, cfg, "").show
 	result, err := replayTrace(c.Context(), cfg, path, o.out, o.force)
-	if err != nil {
+	if result == nil {
 		return err
 	}
+	// What was measured before an early end is a result too.
+	shown := showRun(c, u, o, result)
+	return cmp.Or(err, shown)
+}
+
+// showRun prints what a replay measured, and how it can be used.
+func showRun(c *cobra.Command, u *ui, o *replayFlags, result *replayer.Result) error {
 	for _, warning := range result.Warnings {
 		u.warn("%s", warning)
 	}
+	var err error
 	if o.asJSON {
 		err = printJSON(c.OutOrStdout(), newRunResult(o.out, result))
 	} else {
@@ -171,10 +182,10 @@ func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, for
 	}
 	from := replayer.Trace{Manifest: dir.Manifest(), Records: records}
 	if err := replayer.Check(cfg, from); err != nil {
-		return nil, replayError(err)
+		return nil, replayError(err, out)
 	}
 	if err := replayer.Preflight(ctx, cfg, dir.Manifest()); err != nil {
-		return nil, replayError(err)
+		return nil, replayError(err, out)
 	}
 	m := newManifest(trace.OriginReplay, dir.Manifest().Seal)
 	m.TimeBase = trace.TimeUnix
@@ -186,8 +197,12 @@ func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, for
 	if err == nil {
 		err = w.SetManifest(func(m *trace.Manifest) { m.Clean = true })
 	}
-	if err := cmp.Or(err, w.Close()); err != nil {
-		return result, replayError(err)
+	closed := w.Close()
+	if result != nil && dir.Manifest().Run != nil {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s is a run, not a trace: its arrivals are those of its levels, warm-ups and all", path))
+	}
+	if err := cmp.Or(err, closed); err != nil {
+		return result, replayError(err, out)
 	}
 	return result, nil
 }
@@ -201,7 +216,7 @@ func readRecords(dir *tracedir.Dir) ([]*trace.Record, error) {
 		}
 		records = append(records, r.record())
 	}
-	slices.SortStableFunc(records, func(a, b *trace.Record) int { return int(min(max(a.StartUnixNs-b.StartUnixNs, -1), 1)) })
+	slices.SortStableFunc(records, func(a, b *trace.Record) int { return cmp.Compare(a.StartUnixNs, b.StartUnixNs) })
 	if len(records) == 0 {
 		return nil, &exitError{exitInvalid, errors.New("trace has no exchange"), "record again; see lambdac show for what was lost"}
 	}
@@ -229,12 +244,12 @@ func (r *replayRow) record() *trace.Record {
 }
 
 // replayError gives the replayer's errors their exit codes.
-func replayError(err error) error {
+func replayError(err error, out string) error {
 	switch {
 	case errors.Is(err, replayer.ErrOutput):
-		return &exitError{exitInvalid, err, "free space or choose another -o; rows written before are complete and readable"}
+		return &exitError{exitInvalid, err, "free space or choose another -o; rows written before are complete and readable: lambdac show " + out}
 	case errors.Is(err, replayer.ErrStopped):
-		return &exitError{exitStopped, err, "what was measured until then is in the run directory"}
+		return &exitError{exitStopped, err, "see what was measured until then: lambdac analyze " + out}
 	case errors.Is(err, replayer.ErrInput):
 		return &exitError{code: exitUsage, err: err}
 	}
