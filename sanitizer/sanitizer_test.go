@@ -234,6 +234,10 @@ func TestEqualKeyEqualRecords(t *testing.T) {
 		if err := s.Window(&trace.CaptureWindow{ExchangesSeen: 6}); err != nil {
 			t.Fatal(err)
 		}
+		// On a slow machine features may follow their window; Close waits.
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 		return out.records
 	}
 	first, again, other := run(testKey), run(testKey), run([]byte("another key of thirty-two bytes!"))
