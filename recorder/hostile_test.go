@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -32,6 +33,7 @@ func (s *heapSource) Next() (Segment, error) {
 // connection and one on another: memory stays bounded, the outcome says what
 // happened, the others are unharmed.
 func TestHostile(t *testing.T) {
+	testenv.Long(t)
 	const mib = 1 << 20
 	deep := strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)
 	deeper := strings.Repeat("[", 100_000)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -70,6 +71,7 @@ func TestPreflightTargetDown(t *testing.T) {
 // The service that was recorded is refused by each of its names, and nothing
 // is sent to it.
 func TestPreflightCapturedHost(t *testing.T) {
+	testenv.Long(t)
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked++

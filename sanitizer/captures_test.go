@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/recorder"
 	"github.com/lambdac/lambdac/trace"
 	"github.com/lambdac/lambdac/trace/tracedir"
@@ -22,6 +23,7 @@ const captures = "../recorder/testdata/captures"
 // one trace directory and searches it for the credentials and identities that
 // were planted in the traffic, those spread over several events included.
 func TestCapturesLeaveNoPlantedValue(t *testing.T) {
+	testenv.Long(t)
 	files, err := filepath.Glob(captures + "/*.pcap*")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d captures, %v", len(files), err)

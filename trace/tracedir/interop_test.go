@@ -32,6 +32,7 @@ func runPython(t *testing.T, script string, args ...string) string {
 // and polars compare each value with what was written: NULLs, lists that are
 // NULL and lists that are empty, maps, nanosecond integers, timestamps.
 func TestOtherReaders(t *testing.T) {
+	testenv.Long(t)
 	for _, live := range []bool{false, true} {
 		t.Run(map[bool]string{false: "whole", true: "live"}[live], func(t *testing.T) {
 			path := t.TempDir()
