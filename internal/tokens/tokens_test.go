@@ -2,11 +2,14 @@ package tokens
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
 var encodings = []string{"cl100k_base", "o200k_base"}
@@ -50,21 +53,84 @@ func TestEncodeOddText(t *testing.T) {
 	}
 }
 
-// Pieces that end before a blank give the tokens of the whole.
-func TestEncodePieces(t *testing.T) {
-	text := strings.Repeat(prose, 60)
+// oracle is another implementation of the vocabularies, by regular expressions.
+func oracle(tb testing.TB, name string) *tiktoken.Tiktoken {
+	tb.Helper()
+	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	v, err := tiktoken.GetEncoding(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+// scripts are runs from which texts are put together.
+var scripts = []string{
+	"The quick brown fox", " jumps", "isn't", "I'LL", "we'VE", "'s", "'", "don'tcha", "HTTPServer", "camelCase", "ǅungla", "ʰa", "ªb", "Aʰ",
+	"你好，世界", "漢字文", "こんにちは", "안녕하세요", "Привет мир", "العربية", "हिन्दी", "ไทย", "e\u0301", "\u0301", "A\u0301\u0301b", "\u0301A",
+	"12345", " 7", "٣٤٥٦", "½", "Ⅷ", " ", "  ", "   ", "\t", "\n", "\r\n", " \n ", "\n\n  \n", "\u00a0", "\u3000", "\u2028", "\u0085", "\u200b",
+	"!", "...", "->", "//", "/\n/", "{}\n", " (", ")/", "::", "#include <x>", "👩‍👩‍👧", "🏳️‍🌈", "\ufffd", "<|endoftext|>", "ſ", "'ſ", "K",
+	"func main() {\n\treturn x->y;\n}", "https://example.org/a/b?c=d&e=%20f", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+}
+
+// Texts of every script have the tokens that the other implementation gives
+// them, one for one.
+func TestVisitAgreesWithTiktoken(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
 	for _, enc := range encodings {
-		v, err := vocabulary(enc)
+		v, err := Load(enc)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []int
-		n, cut, err := Encode(enc, []byte(text), func(id int) { got = append(got, id) })
-		if err != nil || cut || n != len(got) {
-			t.Fatal(n, cut, err)
+		other := oracle(t, enc)
+		for range 5000 {
+			var text []byte
+			for range 1 + r.IntN(12) {
+				text = append(text, scripts[r.IntN(len(scripts))]...)
+			}
+			var got []int
+			size := 0
+			v.Visit(text, func(id, n int) { got, size = append(got, id), size+n })
+			if diff := cmp.Diff(other.EncodeOrdinary(string(text)), got); diff != "" || size != len(text) {
+				t.Fatalf("%s of %q (-tiktoken +ours), %d of %d bytes:\n%s", enc, text, size, len(text), diff)
+			}
 		}
-		if diff := cmp.Diff(v.EncodeOrdinary(text), got); diff != "" {
-			t.Errorf("%s (-whole +pieces):\n%s", enc, diff)
+	}
+}
+
+// A piece beyond smallPiece goes by the heap.
+func TestMergeLong(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, enc := range encodings {
+		v, err := Load(enc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := oracle(t, enc)
+		for _, alphabet := range []string{"ab", "abcdefghijklmnopqrstuvwxyz", "的一是不了人我在有他这", "=-", "aA"} {
+			runes := []rune(alphabet)
+			for range 20 {
+				text := make([]rune, 60+r.IntN(200))
+				for i := range text {
+					text[i] = runes[r.IntN(len(runes))]
+				}
+				var got []int
+				v.Visit([]byte(string(text)), func(id, _ int) { got = append(got, id) })
+				if diff := cmp.Diff(other.EncodeOrdinary(string(text)), got); diff != "" {
+					t.Fatalf("%s of %q (-tiktoken +ours):\n%s", enc, string(text), diff)
+				}
+			}
+		}
+	}
+}
+
+func TestForModel(t *testing.T) {
+	for model, want := range map[string]string{
+		"gpt-4": CL100K, "gpt-4-0613": CL100K, "gpt-4o-mini": O200K, "gpt-4.1": O200K, "gpt-3.5-turbo": CL100K,
+		"openai/gpt-4": CL100K, "text-embedding-3-small": CL100K, "o3": O200K, "Qwen/Qwen3-8B": O200K, "": O200K,
+	} {
+		if got := ForModel(model); got != want {
+			t.Errorf("ForModel(%q) = %s, want %s", model, got, want)
 		}
 	}
 }
@@ -99,26 +165,6 @@ func TestEncodeConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-func TestPieceEnd(t *testing.T) {
-	letters := strings.Repeat("x", 3000)
-	for _, tt := range []struct {
-		name, text string
-		want       int
-	}{
-		{"short", "a b", 3},
-		{"before the last blank", letters[:2000] + " " + letters[:40] + " " + letters, 2041},
-		{"not inside a run of blanks", letters[:2000] + "   " + letters, 2000},
-		{"not after a line end", letters[:100] + " " + letters[:1000] + "\n " + letters, 100},
-		{"no blank", letters, maxPiece},
-		{"rune border", "x" + strings.Repeat("漢", 1000), maxPiece - 1},
-		{"no UTF-8", strings.Repeat("\x80", 3000), maxPiece},
-	} {
-		if got := pieceEnd([]byte(tt.text)); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
-		}
-	}
-}
-
 func FuzzEncode(f *testing.F) {
 	f.Add([]byte(prose))
 	f.Add([]byte("<|endoftext|>\xff\u2028" + strings.Repeat("漢", 700)))
@@ -129,8 +175,7 @@ func FuzzEncode(f *testing.F) {
 		if err != nil || n != visited || (n == 0) != (len(text) == 0) || cut != (len(text) > maxText) {
 			t.Errorf("n %d, visited %d, cut %v, %v of %d bytes", n, visited, cut, err, len(text))
 		}
-		// A byte that is no UTF-8 becomes three.
-		if n > 3*len(text) {
+		if n > len(text) {
 			t.Errorf("%d tokens of %d bytes", n, len(text))
 		}
 	})
@@ -164,7 +209,7 @@ func BenchmarkCount(b *testing.B) {
 
 func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
-		if _, err := load("o200k_base"); err != nil {
+		if _, err := load(O200K, splitO200K); err != nil {
 			b.Fatal(err)
 		}
 	}

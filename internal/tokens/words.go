@@ -8,3 +8,10 @@ package tokens
 // vocabularies split before a blank. It loads no vocabulary. The slice is
 // shared: do not write to it.
 func Words() []string { return words[:] }
+
+// Short returns words of two and three letters for texts in which no word of
+// the original may be left: "the", " the" and "_the" are one token each, the
+// last in [CL100K] and [O200K] only, and so a run of them joined by blanks, or
+// by underscores, has as many tokens as words. The slice is shared: do not
+// write to it.
+func Short() []string { return short[:] }

@@ -43,3 +43,29 @@ func TestWordsAdd(t *testing.T) {
 		}
 	}
 }
+
+// Short words are one token however they are joined.
+func TestShortWordsAdd(t *testing.T) {
+	if len(Short()) < 400 || !slices.IsSorted(Short()) {
+		t.Errorf("%d words, sorted %v", len(Short()), slices.IsSorted(Short()))
+	}
+	for _, w := range Short() {
+		if len(w) < 2 || len(w) > 3 {
+			t.Errorf("%q is not short", w)
+		}
+	}
+	for _, enc := range encodings {
+		v, err := Load(enc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, joint := range []string{" ", "_"} {
+			for first := range Short() {
+				words := slices.Concat(Short()[first:], Short()[:first])[:40]
+				if n := v.Count([]byte(strings.Join(words, joint))); n != len(words) {
+					t.Errorf("%s: %d tokens of %d words joined by %q", enc, n, len(words), joint)
+				}
+			}
+		}
+	}
+}
