@@ -86,7 +86,7 @@ Results go to stdout, progress and messages to stderr. Exit codes:
 	})
 	root.AddCommand(
 		newRecord(), newShow(), newImport(), newReplay(), newAnalyze(),
-		newSim(), newDemo(), newVersion(),
+		newSim(), newDemo(), newDoctor(), newVersion(),
 	)
 	return root
 }

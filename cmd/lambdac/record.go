@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lambdac/lambdac/internal/hostcheck"
 	"github.com/lambdac/lambdac/internal/llmwire"
 	"github.com/lambdac/lambdac/recorder"
 	"github.com/lambdac/lambdac/trace"
@@ -171,6 +172,9 @@ func recorded(rep *recorder.Report, damage error, stopped bool, out string) erro
 // be opened, and its first bytes waited for, for ever.
 func openSource(ctx context.Context, o *recordFlags) (recorder.Source, error) {
 	if o.iface != "" {
+		if err := preflight(hostcheck.UseIface, hostcheck.Want{}); err != nil {
+			return nil, err
+		}
 		return recorder.OpenInterface(o.iface, o.ports)
 	}
 	type opened struct {

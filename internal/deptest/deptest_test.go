@@ -25,6 +25,7 @@ var ours = map[string]struct {
 	"internal/tokens":     {nil, "vocabularies, loaded on first use"},
 	"internal/testenv":    {nil, "the one way to skip a test"},
 	"internal/jsonschema": {nil, "published schemas and the structs behind them; tests only"},
+	"internal/hostcheck":  {nil, "what this host lets the recorder do"},
 	"internal/leaktest":   {nil, "searches written files for planted values; tests only"},
 	"analyzer/stats":      {nil, "numbers in, structs out"},
 	"trace/tracedir":      {[]string{"trace"}, "directories of Parquet"},
