@@ -1,0 +1,86 @@
+package tlslib
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+
+	"golang.org/x/arch/arm64/arm64asm"
+	"golang.org/x/arch/x86/x86asm"
+)
+
+var errNoReturn = errors.New("its code has no return that can be found")
+
+// flow is what a function's code does at its end.
+type flow struct {
+	returns []uint64 // from the function's start
+	// leaves: it may end in another function, whose return is its own.
+	leaves bool
+}
+
+// disassemble finds the returns of a function whose code is given. It fails
+// where an instruction is not understood, since returns behind it may then be
+// none.
+func disassemble(machine elf.Machine, code []byte) (flow, error) {
+	if machine == elf.EM_AARCH64 {
+		return disassembleARM(code), nil
+	}
+	var f flow
+	for at := 0; at < len(code); {
+		if n := skipped(code[at:]); n > 0 {
+			at += n
+			continue
+		}
+		inst, err := x86asm.Decode(code[at:], 64)
+		if err == nil && inst.Op == 0 {
+			err = x86asm.ErrUnrecognized
+		}
+		if err != nil {
+			return flow{}, fmt.Errorf("read instruction at %d of %d: %w", at, len(code), err)
+		}
+		switch inst.Op {
+		case x86asm.RET:
+			f.returns = append(f.returns, uint64(at))
+		case x86asm.JMP:
+			rel, direct := inst.Args[0].(x86asm.Rel)
+			to := at + inst.Len + int(rel)
+			f.leaves = f.leaves || !direct || to < 0 || to >= len(code)
+		}
+		at += inst.Len
+	}
+	return f, nil
+}
+
+// skipped is the length of an instruction that the disassembler does not know
+// and that does nothing to the flow: ENDBR64, F3 0F 1E FA.
+func skipped(b []byte) int {
+	if len(b) >= 4 && b[0] == 0xf3 && b[1] == 0x0f && b[2] == 0x1e && b[3] == 0xfa {
+		return 4
+	}
+	return 0
+}
+
+// disassembleARM takes instructions of four bytes, so that one which is not
+// understood hides none behind it.
+func disassembleARM(code []byte) flow {
+	var f flow
+	for at := 0; at+4 <= len(code); at += 4 {
+		inst, err := arm64asm.Decode(code[at : at+4])
+		if err != nil {
+			continue
+		}
+		switch inst.Op {
+		case arm64asm.RET:
+			f.returns = append(f.returns, uint64(at))
+		case arm64asm.BR:
+			f.leaves = true
+		case arm64asm.B:
+			rel, direct := inst.Args[0].(arm64asm.PCRel)
+			if direct && inst.Args[1] == nil {
+				to := at + int(rel)
+				f.leaves = f.leaves || to < 0 || to >= len(code)
+			}
+		}
+	}
+	return f
+}
