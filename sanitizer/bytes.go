@@ -41,9 +41,3 @@ func digitCount(s string) (n int) {
 	}
 	return n
 }
-
-// plainName reports whether the name of an unknown header or parameter may be
-// kept: a short token without a secret's look and with few digits.
-func plainName(s string) bool {
-	return len(s) <= 64 && isToken(s) && digitCount(s) <= 6 && suspect(s) == trusted
-}

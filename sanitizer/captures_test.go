@@ -28,7 +28,9 @@ func TestCapturesLeaveNoPlantedValue(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d captures, %v", len(files), err)
 	}
-	cfg := Config{Key: testKey, FeatureShare: 1}
+	cfg := Config{Policy: DefaultPolicy(), Key: testKey, FeatureShare: 1}
+	// Aliases of the gateways in the captures, as a team would name its own.
+	cfg.Policy.Models = []string{"claude-planted-sonnet", "claude-unknown", "gpt-planted", "gemini-planted", "gemma-lcp"}
 	root := t.TempDir()
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))

@@ -1,13 +1,36 @@
 package sanitizer
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// builtin makes the policies that need no file.
+func builtin() map[string]func() Policy {
+	return map[string]func() Policy{"default": DefaultPolicy, "strict": StrictPolicy}
+}
+
+// BuiltinPolicies are the names of the policies that need no file.
+func BuiltinPolicies() []string { return slices.Sorted(maps.Keys(builtin())) }
+
+// BuiltinPolicy returns a policy by its name.
+func BuiltinPolicy(name string) (Policy, bool) {
+	make, ok := builtin()[name]
+	if !ok {
+		return Policy{}, false
+	}
+	return make(), true
+}
 
 // DefaultPolicy keeps what the load and its analysis need and nothing that
 // names a person, a tenant or a credential. The caller is told apart by its
 // credential. The value is the caller's own and may be changed.
 func DefaultPolicy() Policy {
 	return Policy{
-		Name: "default",
+		Schema:      PolicySchema,
+		Name:        "default",
+		DropHeaders: strings.Fields(dropHeaders),
 		Headers: map[string]Grammar{
 			"accept":            GrammarMediaList,
 			"anthropic-beta":    GrammarBeta,
@@ -36,11 +59,13 @@ func DefaultPolicy() Policy {
 		},
 		LinkHeaders: strings.Fields(`b3 idempotency-key mcp-session-id traceparent x-amzn-trace-id
 			x-client-request-id x-request-id x-session-id`),
+		DropQuery: strings.Fields(dropQuery),
 		Query: map[string]Grammar{
 			"alt": GrammarFlag, "api-version": GrammarVersion, "beta": GrammarFlag,
 		},
 		PathWords:   strings.Fields(pathWords),
 		PathParents: strings.Fields(pathParents),
+		Body:        defaultBody(),
 		Tenant: []Source{
 			{PlaceHeader, "authorization"},
 			{PlaceHeader, "x-api-key"},
@@ -57,9 +82,47 @@ func DefaultPolicy() Policy {
 			{PlaceBody, "metadata.session_id"},
 			{PlaceBody, "metadata.conversation_id"},
 		},
-		Words: strings.Fields(knownWords),
+		Words:      strings.Fields(knownWords),
+		NameParts:  strings.Fields(nameParts),
+		ModelParts: strings.Fields(modelParts),
+		WordParts:  strings.Fields(wordParts),
 	}
 }
+
+// StrictPolicy keeps less: no pseudonym of callers and of links between
+// exchanges, no client library, no model names, and of words only those that
+// it lists.
+func StrictPolicy() Policy {
+	p := DefaultPolicy()
+	p.Name = "strict"
+	p.LinkHeaders, p.Tenant, p.Session = nil, nil, nil
+	for _, name := range []string{"user-agent", "anthropic-beta", "openai-beta", "server-timing"} {
+		delete(p.Headers, name)
+	}
+	p.Query = nil
+	p.ModelParts, p.WordParts = nil, nil
+	p.Body.Pseudonym = nil
+	return p
+}
+
+// dropHeaders are credentials and identities: of the caller, of its account,
+// and of the way between.
+const dropHeaders = `
+authorization proxy-authorization cookie cookie2 set-cookie set-cookie2 x-api-key api-key x-goog-api-key
+x-goog-user-project ocp-apim-subscription-key x-amz-security-token x-amz-date x-amz-content-sha256
+openai-organization openai-project helicone-auth helicone-user-id helicone-property-* x-portkey-* x-litellm-*
+cf-aig-authorization cf-access-* x-vercel-* x-forwarded-for forwarded x-real-ip true-client-ip cf-connecting-ip*
+x-envoy-external-address via x-forwarded-user x-forwarded-email x-forwarded-client-cert x-forwarded-groups
+x-forwarded-preferred-username x-auth-* x-user-* from origin referer http-referer x-title x-openrouter-title
+baggage tracestate x-csrf-token x-access-token x-session-token x-tenant-secret x-secret anthropic-organization-id
+anthropic-workspace-id cf-ray x-amzn-requestid apim-request-id location www-authenticate proxy-authenticate
+x-remote-user x-client-cert x-github-request-id grpc-message`
+
+// dropQuery are credentials, signed links and their parts.
+const dropQuery = `
+key api_key api-key apikey access_token token sig signature X-Amz-Signature X-Amz-Credential X-Amz-Security-Token
+X-Goog-Signature X-Goog-Credential sv se sp sr st code state id_token client_secret refresh_token securityToken
+sessionKey password`
 
 // pathWords are the fixed segments of the API families, of common servers'
 // own routes, and plain words of web APIs.
@@ -112,4 +175,10 @@ MINIMAL LOW MEDIUM HIGH ON_DEMAND PROVISIONED_THROUGHPUT
 text json json_object json_schema image speech audio grammar regex
 openai anthropic aws.bedrock azure.ai.openai azure.ai.inference gcp.gemini gcp.vertex_ai cohere deepseek groq
 mistral_ai x_ai perplexity moonshot_ai ibm.watsonx.ai
-text_completion generate_content embeddings`
+text_completion generate_content embeddings
+system developer user assistant tool function model chatbot prompt input USER SYSTEM CHATBOT TOOL MODEL
+object string number integer boolean array null image_url input_text input_image input_file input_audio output_text
+summary_text reasoning reasoning_text message function_call_output item_reference web_search web_search_preview
+file_search code_interpreter computer_use mcp custom enabled disabled ephemeral tool_result thinking
+redacted_thinking document base64 url file OBJECT STRING NUMBER INTEGER BOOLEAN ARRAY AUTO ANY NONE VALIDATED
+required any list embedding chat.completion chat.completion.chunk response text_delta float in_progress`

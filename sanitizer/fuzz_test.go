@@ -65,7 +65,7 @@ func FuzzGrammars(f *testing.F) {
 		f.Add(v)
 	}
 	f.Fuzz(func(t *testing.T, v string) {
-		for name, read := range grammars() {
+		for name, read := range newVocabulary(DefaultPolicy()).grammars() {
 			got, ok := read(v)
 			if ok && (len(got) > 512 || suspectLong(got)) {
 				t.Errorf("%s keeps %q of %q", name, got, v)

@@ -40,23 +40,35 @@ const (
 	GrammarTiming Grammar = "timing"
 	// GrammarFlag is one of a few words: true, false, sse, json, proto, media.
 	GrammarFlag Grammar = "flag"
+	// GrammarWord is one of the policy's words.
+	GrammarWord Grammar = "word"
+	// GrammarModel is a model's name of known words.
+	GrammarModel Grammar = "model"
+	// GrammarName is a name of known words.
+	GrammarName Grammar = "name"
 )
 
-// grammars maps each grammar to its reader, which returns what may be kept.
-func grammars() map[Grammar]func(string) (string, bool) {
-	return map[Grammar]func(string) (string, bool){
-		GrammarMedia: readMedia, GrammarMediaList: readMediaList, GrammarCoding: readCoding,
+// reader returns what may be kept of a value.
+type reader func(string) (string, bool)
+
+// grammars maps each grammar to its reader.
+func (v *vocabulary) grammars() map[Grammar]reader {
+	return map[Grammar]reader{
+		GrammarMedia: v.readMedia, GrammarMediaList: v.readMediaList, GrammarCoding: readCoding,
 		GrammarInteger: readInteger, GrammarNumber: readNumber, GrammarRetryAfter: readRetryAfter,
-		GrammarProduct: readProduct, GrammarVersion: readVersion, GrammarBeta: readBeta,
-		GrammarTiming: readTiming, GrammarFlag: readFlag,
+		GrammarProduct: v.readProduct, GrammarVersion: readVersion, GrammarBeta: v.readBeta,
+		GrammarTiming: v.readTiming, GrammarFlag: readFlag,
+		GrammarWord:  func(s string) (string, bool) { w, ok := v.wholeWords[s]; return w, ok },
+		GrammarModel: func(s string) (string, bool) { return s, v.plainModel(s) },
+		GrammarName:  func(s string) (string, bool) { return s, v.plainName(s) },
 	}
 }
 
-func (g Grammar) known() bool { return grammars()[g] != nil }
+func (g Grammar) known() bool { return new(vocabulary).grammars()[g] != nil }
 
 func grammarNames() string {
 	var names []string
-	for g := range maps.Keys(grammars()) {
+	for g := range maps.Keys(new(vocabulary).grammars()) {
 		names = append(names, string(g))
 	}
 	slices.Sort(names)
@@ -71,9 +83,9 @@ var mediaTypes = [...]string{
 	"application", "audio", "font", "image", "message", "model", "multipart", "text", "video", "*",
 }
 
-func readMedia(v string) (string, bool) {
-	kind, params, _ := strings.Cut(v, ";")
-	kind, ok := readMediaRange(kind)
+func (v *vocabulary) readMedia(value string) (string, bool) {
+	kind, params, _ := strings.Cut(value, ";")
+	kind, ok := v.readMediaRange(kind)
 	if !ok {
 		return "", false
 	}
@@ -89,11 +101,11 @@ func readMedia(v string) (string, bool) {
 	return kind, true
 }
 
-func readMediaList(v string) (string, bool) {
+func (v *vocabulary) readMediaList(value string) (string, bool) {
 	var kept []string
-	for item := range strings.SplitSeq(v, ",") {
+	for item := range strings.SplitSeq(value, ",") {
 		kind, _, _ := strings.Cut(item, ";")
-		kind, ok := readMediaRange(kind)
+		kind, ok := v.readMediaRange(kind)
 		if !ok || len(kept) == maxListed {
 			return "", false
 		}
@@ -102,13 +114,13 @@ func readMediaList(v string) (string, bool) {
 	return strings.Join(kept, ", "), true
 }
 
-func readMediaRange(s string) (string, bool) {
+func (v *vocabulary) readMediaRange(s string) (string, bool) {
 	s = strings.TrimSpace(s)
 	top, sub, ok := strings.Cut(s, "/")
 	if !ok || !slices.Contains(mediaTypes[:], strings.ToLower(top)) || len(sub) > 48 {
 		return "", false
 	}
-	if sub != "*" && (sub == "" || !madeOf(sub, ".+-") || digitCount(sub) > 4 || suspect(sub) != trusted) {
+	if sub != "*" && (sub == "" || !madeOf(sub, ".+-") || digitCount(sub) > 4 || !v.names.spell(sub) || suspect(sub) != trusted) {
 		return "", false
 	}
 	return strings.ToLower(s), true
@@ -149,11 +161,11 @@ func readRetryAfter(v string) (string, bool) {
 	return readNumber(v)
 }
 
-func readProduct(v string) (string, bool) {
-	product, _, _ := strings.Cut(v, " ")
+func (v *vocabulary) readProduct(value string) (string, bool) {
+	product, _, _ := strings.Cut(value, " ")
 	name, version, _ := strings.Cut(product, "/")
-	plain := len(product) <= 48 && madeOf(name, "-_.") && digitCount(name) <= 4 && suspect(name) == trusted
-	if name == "" || !isLetter(name[0]) || !plain || !readableVersion(version) {
+	plain := len(product) <= 48 && madeOf(name, "-_.") && digitCount(name) <= 4 && v.names.spell(name) && suspect(name) == trusted
+	if name == "" || !isLetter(name[0]) || !plain || !v.readableVersion(version) {
 		return "", false
 	}
 	return product, true
@@ -161,8 +173,8 @@ func readProduct(v string) (string, bool) {
 
 // readableVersion reports "1.99.1", "v20.20.2", "2.0.0-rc.1" and also words
 // such as Python in "OpenAI/Python".
-func readableVersion(s string) bool {
-	return len(s) <= 20 && madeOf(s, ".-+_") && suspect(s) == trusted && longestWord(s) <= 10
+func (v *vocabulary) readableVersion(s string) bool {
+	return len(s) <= 20 && madeOf(s, ".-+_") && suspect(s) == trusted && longestWord(s) <= 10 && v.names.spell(s)
 }
 
 // longestWord is the length of the longest run of letters.
@@ -205,13 +217,13 @@ func isVersionSegment(s string) bool {
 	}
 }
 
-func readBeta(v string) (string, bool) {
+func (v *vocabulary) readBeta(value string) (string, bool) {
 	var kept []string
-	for item := range strings.SplitSeq(v, ",") {
+	for item := range strings.SplitSeq(value, ",") {
 		item = strings.TrimSpace(item)
 		name, version, _ := strings.Cut(item, "=")
 		ok := name != "" && len(item) <= 48 && madeOf(name, "-_") && digitCount(name) <= maxDigits &&
-			suspect(name) == trusted && (version == "" || isVersionSegment(version))
+			v.names.spell(name) && suspect(name) == trusted && (version == "" || isVersionSegment(version))
 		if !ok || len(kept) == maxListed {
 			return "", false
 		}
@@ -220,13 +232,17 @@ func readBeta(v string) (string, bool) {
 	return strings.Join(kept, ", "), true
 }
 
-// readTiming keeps "name;dur=N" of each metric; descriptions are free text.
-func readTiming(v string) (string, bool) {
+// readTiming keeps "name;dur=N" of each metric, "other" for a name that is not
+// known; descriptions are free text.
+func (v *vocabulary) readTiming(value string) (string, bool) {
 	var kept []string
-	for metric := range strings.SplitSeq(v, ",") {
+	for metric := range strings.SplitSeq(value, ",") {
 		name, params, _ := strings.Cut(strings.TrimSpace(metric), ";")
-		if name = strings.TrimSpace(name); len(name) > 32 || !plainName(name) || len(kept) == maxListed {
+		if len(kept) == maxListed {
 			return "", false
+		}
+		if name = strings.TrimSpace(name); len(name) > 32 || !v.plainName(name) {
+			name = otherWord
 		}
 		kept = append(kept, name+duration(params))
 	}

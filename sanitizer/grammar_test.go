@@ -45,11 +45,11 @@ func TestGrammars(t *testing.T) {
 		{GrammarBeta, "a,b,c,d,e,f,g,h,i", ""},
 		{GrammarTiming, `prefill;dur=31.5;desc="for someone", total`, "prefill;dur=31.5, total"},
 		{GrammarTiming, "a;dur=NaN", "a"},
-		{GrammarTiming, "sk-abcdefgh;dur=1", ""},
+		{GrammarTiming, "sk-abcdefgh;dur=1", "other;dur=1"},
 		{GrammarFlag, "sse", "sse"},
 		{GrammarFlag, "yes", ""},
 	} {
-		got, ok := grammars()[tc.grammar](tc.value)
+		got, ok := newVocabulary(DefaultPolicy()).grammars()[tc.grammar](tc.value)
 		if ok != (tc.want != "") || ok && got != tc.want {
 			t.Errorf("%s %q = %q, %v; want %q", tc.grammar, tc.value, got, ok, tc.want)
 		}

@@ -10,7 +10,7 @@ import (
 // maxFields bounds the names kept of one header section.
 const maxFields = 96
 
-// otherName stands for a name that is not kept.
+// otherName stands for a header name that is none.
 const otherName = "x-other"
 
 // fieldSet collects name → value or length, in order of appearance.
@@ -63,7 +63,8 @@ func (f *fieldSet) toMap() map[string]string {
 // headerRule is what the policy says of one header.
 type headerRule struct {
 	name string
-	read func(string) (string, bool) // nil for a link header
+	read reader // nil for a link header, or for one that is dropped
+	drop bool
 }
 
 // headers sanitizes header and trailer fields into set.
@@ -86,6 +87,9 @@ func (s *Sanitizer) header(column string, f trace.Field) (name, kept string) {
 	}
 	rule, listed := s.headerRules[string(lower)]
 	switch {
+	case listed && rule.drop:
+		s.tally.add("credential", column, 1)
+		return rule.name, ""
 	case listed && rule.read == nil:
 		s.tally.add("pseudonym", column, 1)
 		return rule.name, "id-" + s.keys.name("link", linkID(rule.name, f.Value))
@@ -96,8 +100,12 @@ func (s *Sanitizer) header(column string, f trace.Field) (name, kept string) {
 		s.tally.add("header_grammar", column, 1)
 		return rule.name, ""
 	}
-	s.tally.add("header_value", column, 1)
-	if name = s.unknownName(f.Name, lower); name == otherName {
+	if _, drop := s.dropHeaders.match(string(lower)); drop {
+		s.tally.add("credential", column, 1)
+	} else {
+		s.tally.add("header_value", column, 1)
+	}
+	if name = s.unknownName(f.Name, lower); name != string(lower) {
 		s.tally.add("header_name", column, 1)
 	}
 	return name, ""
@@ -106,15 +114,15 @@ func (s *Sanitizer) header(column string, f trace.Field) (name, kept string) {
 // maxNames bounds the memory of names already judged.
 const maxNames = 1 << 10
 
-// unknownName judges the name of a header that the policy does not list, and
-// remembers: clients send the same two dozen with every request.
+// unknownName returns the name of a header that the policy does not list, or a
+// pseudonym of it, and remembers: clients send the same two dozen with every request.
 func (s *Sanitizer) unknownName(raw string, lower []byte) string {
 	if kept, ok := s.names.get(raw); ok {
 		return kept
 	}
-	kept := otherName
-	if plainName(raw) {
-		kept = string(lower)
+	kept := string(lower)
+	if !s.vocab.plainName(raw) {
+		kept = "name-" + s.keys.name("name", kept)
 	}
 	s.names.put(strings.Clone(raw), kept)
 	return kept

@@ -1,6 +1,8 @@
 package sanitizer
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"strings"
 	"testing"
 
@@ -27,9 +29,10 @@ func TestHeaders(t *testing.T) {
 	}
 	got := one(t, x)
 	link := got.ReqHeaders["traceparent"]
+	unknown := "name-" + (&keyring{mac: hmac.New(sha256.New, testKey)}).name("name", "x-0123456789abcdef0123456789abcdef")
 	want := map[string]string{
 		"content-type": "application/json", "x-tenant-secret": "len:5", "cookie": "len:6",
-		"accept": "text/html, application/json", "user-agent": "len:11", "x-other": "len:3",
+		"accept": "text/html, application/json", "user-agent": "len:11", "x-other": "len:2", unknown: "len:1",
 		"traceparent": link, "x-request-id": link,
 	}
 	if diff := cmp.Diff(want, got.ReqHeaders); diff != "" {
@@ -42,7 +45,7 @@ func TestHeaders(t *testing.T) {
 	for _, r := range got.Redactions {
 		counts[r.Rule] = r.Count
 	}
-	if diff := cmp.Diff(map[string]int32{"header_value": 4, "header_name": 3, "header_grammar": 1, "pseudonym": 2}, counts); diff != "" {
+	if diff := cmp.Diff(map[string]int32{"credential": 3, "header_value": 1, "header_name": 3, "header_grammar": 1, "pseudonym": 2}, counts); diff != "" {
 		t.Errorf("redactions: %s", diff)
 	}
 }

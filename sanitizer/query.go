@@ -27,16 +27,32 @@ func (s *Sanitizer) query(set *fieldSet, raw string) {
 				s.tally.add("query_grammar", column, 1)
 			}
 		} else {
-			s.tally.add("query_value", column, 1)
-			if !plainName(name) {
-				s.tally.add("query_name", column, 1)
-				name = "other"
-			}
+			name = s.droppedParam(name)
 		}
 		if !set.add("?"+name, kept, len(value)) {
 			s.tally.add("query_count", column, 1)
 		}
 	}
+}
+
+// droppedParam counts a parameter whose value is not kept, and returns its name
+// or a pseudonym of it.
+func (s *Sanitizer) droppedParam(name string) string {
+	const column = "query"
+	rule, drop := s.dropQuery.match(name)
+	if drop {
+		s.tally.add("credential", column, 1)
+	} else {
+		s.tally.add("query_value", column, 1)
+	}
+	if drop && !strings.HasSuffix(rule, "*") {
+		return rule
+	}
+	if s.vocab.plainName(name) {
+		return name
+	}
+	s.tally.add("query_name", column, 1)
+	return "name-" + s.keys.name("name", name)
 }
 
 // params yields the raw names and values of a query.

@@ -17,10 +17,12 @@ type Sanitizer struct {
 	keys *keyring
 
 	headerRules map[string]headerRule
-	queryRules  map[string]func(string) (string, bool)
+	dropHeaders nameList
+	queryRules  map[string]reader
+	dropQuery   nameList
 	pathWords   map[string]struct{}
 	pathParents map[string]struct{}
-	words       map[string]string
+	vocab       *vocabulary
 	bodyNames   map[string]bool
 	names       *recent[string, string]
 
@@ -67,26 +69,28 @@ func New(cfg Config, out Output) (*Sanitizer, error) {
 
 // compile turns the policy's lists into tables.
 func (s *Sanitizer) compile(p Policy) {
-	readers := grammars()
+	s.vocab = newVocabulary(p)
+	readers := s.vocab.grammars()
 	s.headerRules = make(map[string]headerRule)
 	for name, g := range p.Headers {
-		s.headerRules[name] = headerRule{name, readers[g]}
+		s.headerRules[name] = headerRule{name: name, read: readers[g]}
+	}
+	for name := range newNameList(p.DropHeaders).whole {
+		s.headerRules[name] = headerRule{name: name, drop: true}
 	}
 	for _, name := range p.LinkHeaders {
-		s.headerRules[name] = headerRule{name, nil}
+		s.headerRules[name] = headerRule{name: name}
 	}
-	s.queryRules = make(map[string]func(string) (string, bool))
+	s.dropHeaders, s.dropQuery = newNameList(p.DropHeaders), newNameList(p.DropQuery)
+	s.queryRules = make(map[string]reader)
 	for name, g := range p.Query {
 		s.queryRules[name] = readers[g]
 	}
 	s.pathWords, s.pathParents = setOf(p.PathWords), setOf(p.PathParents)
 	s.bodyNames = bodyNames(slices.Concat(p.Tenant, p.Session))
-	s.words = make(map[string]string)
-	for _, w := range p.Words {
-		s.words[w] = w
-	}
 }
 
+// setOf is the set of the items.
 func setOf(list []string) map[string]struct{} {
 	set := make(map[string]struct{}, len(list))
 	for _, item := range list {

@@ -63,7 +63,7 @@ func TestSuspect(t *testing.T) {
 // Every kind of secret is suspect, or cannot be spelled with the bytes of a
 // model name; random letters slip through once in about a hundred times.
 func TestKindsAreSuspect(t *testing.T) {
-	s := &Sanitizer{}
+	s := newVocabulary(DefaultPolicy())
 	r := rand.New(rand.NewPCG(7, 8))
 	const rounds = 400
 	for _, kind := range plantedKinds() {

@@ -13,9 +13,9 @@ const otherWord = "other"
 // maxReasons bounds the finish reasons of one exchange.
 const maxReasons = 128
 
-// word keeps a word of an API: one that the policy knows, or one that looks
-// like it, 1 to 64 letters, '_', '.' and '-' with at most 4 digits. Anything
-// else becomes "other", counted. nil for "".
+// word keeps a word of an API: one that the policy lists, or one made of its
+// word parts, 1 to 64 letters, '_', '.' and '-' with at most 4 digits. Anything
+// else becomes a pseudonym, "other-…", counted. nil for "".
 func (s *Sanitizer) word(column, value string) *string {
 	if value == "" {
 		return nil
@@ -29,7 +29,7 @@ func (s *Sanitizer) listed(column, value string) *string {
 	if value == "" {
 		return nil
 	}
-	if known, ok := s.words[value]; ok {
+	if known, ok := s.vocab.wholeWords[value]; ok {
 		return &known
 	}
 	s.tally.add("word", column, 1)
@@ -37,14 +37,14 @@ func (s *Sanitizer) listed(column, value string) *string {
 }
 
 func (s *Sanitizer) keepWord(column, value string) string {
-	if known, ok := s.words[value]; ok {
+	if known, ok := s.vocab.wholeWords[value]; ok {
 		return known
 	}
-	if len(value) <= 64 && madeOf(value, "_.-") && digitCount(value) <= 4 && suspect(value) == trusted {
+	if s.vocab.plainWord(value) {
 		return value
 	}
 	s.tally.add("word", column, 1)
-	return otherWord
+	return otherWord + "-" + s.keys.name("word", value)
 }
 
 // reasons keeps finish reasons; nil stays nil.
@@ -73,7 +73,7 @@ func (s *Sanitizer) model(column, name string) *string {
 	if name == "" {
 		return nil
 	}
-	if base, ok := fineTuned(name); ok && s.plainModel(base) {
+	if base, ok := fineTuned(name); ok && s.vocab.plainModel(base) {
 		s.tally.add("fine_tune", column, 1)
 		return new("ft:" + base + ":" + cutSegment)
 	}
@@ -94,14 +94,10 @@ func (s *Sanitizer) model(column, name string) *string {
 
 // modelName is the name, or its pseudonym.
 func (s *Sanitizer) modelName(name string) string {
-	if s.plainModel(name) {
+	if s.vocab.plainModel(name) {
 		return name
 	}
 	return "model-" + s.keys.name("model", name)
-}
-
-func (s *Sanitizer) plainModel(name string) bool {
-	return name != "" && len(name) <= maxModel && madeOf(name, "._:/@+-") && suspect(name) == trusted
 }
 
 // fineTuned returns the base model of an OpenAI fine-tune's name.

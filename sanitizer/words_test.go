@@ -27,17 +27,18 @@ func TestModel(t *testing.T) {
 
 func TestWord(t *testing.T) {
 	s := start(t, Config{Key: testKey}, &memory{})
+	pseudonym := func(word string) string { return "other-" + s.keys.name("word", word) }
 	for _, tc := range []struct{ value, want string }{
 		{"stop", "stop"},
 		{"MAX_TOKENS", "MAX_TOKENS"},
 		{"aws.bedrock", "aws.bedrock"},
 		{"429", "429"},
 		{"EngineDeadError", "EngineDeadError"},
-		{"someone@example.com", "other"},
-		{"sk-abcdefgh", "other"},
-		{"4111111111111111", "other"},
-		{"two words", "other"},
-		{"12345", "other"},
+		{"someone@example.com", pseudonym("someone@example.com")},
+		{"sk-abcdefgh", pseudonym("sk-abcdefgh")},
+		{"4111111111111111", pseudonym("4111111111111111")},
+		{"two words", pseudonym("two words")},
+		{"12345", pseudonym("12345")},
 	} {
 		if got := s.word("error_type", tc.value); *got != tc.want {
 			t.Errorf("word(%q) = %q, want %q", tc.value, *got, tc.want)

@@ -1,0 +1,145 @@
+package sanitizer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is printed is what is read.
+func TestPolicyYAMLRoundTrip(t *testing.T) {
+	for _, name := range BuiltinPolicies() {
+		p, ok := BuiltinPolicy(name)
+		if !ok || p.Name != name {
+			t.Fatalf("policy %q is called %q", name, p.Name)
+		}
+		got, err := ParsePolicy(name, []byte(p.YAML()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := p.Hash()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hash, err := got.Hash(); err != nil || hash != want {
+			t.Errorf("%s: read back as another policy (%v): %s", name, err, cmp.Diff(p.sorted(), got))
+		}
+	}
+}
+
+const header = "schema: lambdac.policy/v1\nname: ours\n"
+
+func TestPolicyExtends(t *testing.T) {
+	p, err := ParsePolicy("ours.yaml", []byte(header+`extends: default
+headers: {x-tier: flag, retry-after: integer}
+query: {limit: integer}
+path_words: [special]
+models: [acme-chat]
+body:
+  keep: {priority: integer}
+tenant:
+  - {place: body, name: metadata.team}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := DefaultPolicy()
+	if p.Headers["x-tier"] != GrammarFlag || p.Headers["retry-after"] != GrammarInteger || p.Headers["accept"] != GrammarMediaList {
+		t.Errorf("headers %v", p.Headers)
+	}
+	if p.Body.Keep["priority"] != GrammarInteger || len(p.Body.Keep) != len(base.Body.Keep)+1 {
+		t.Errorf("body.keep %v", p.Body.Keep)
+	}
+	if p.Tenant[0] != (Source{PlaceBody, "metadata.team"}) || len(p.Tenant) != len(base.Tenant)+1 {
+		t.Errorf("tenant %v", p.Tenant)
+	}
+	if len(p.PathWords) != len(base.PathWords)+1 || p.Models[0] != "acme-chat" || p.Query["limit"] != GrammarInteger {
+		t.Errorf("path words %d, models %v, query %v", len(p.PathWords), p.Models, p.Query)
+	}
+	if strings.Contains(DefaultPolicy().YAML(), "x-tier") {
+		t.Error("the default policy was changed")
+	}
+}
+
+// Every mistake is told with file, line, column and what to try.
+func TestPolicyMistakes(t *testing.T) {
+	for _, tc := range []struct {
+		name, yaml  string
+		line, col   int
+		problem, to string
+	}{
+		{"unknown rule", header + "headerz: {}\n", 3, 1, "unknown field", "use schema, name, extends, drop_headers"},
+		{"unknown rule in body", header + "body:\n  texts: []\n", 4, 3, "unknown field", "body {drop, pseudonym, keep, json, text}"},
+		{"rule twice", header + "words: [a]\nwords: [b]\n", 4, 1, "already defined", "--print-policy"},
+		{"no YAML", header + "words: [a\n", 3, 8, "", "--print-policy"},
+		{"wrong type", header + "words: {a: b}\n", 3, 8, "", "--print-policy"},
+		{"nothing", "", 0, 0, "not hold one document", "write one"},
+		{"no schema", "name: a\n", 0, 0, "schema", "write schema: lambdac.policy/v1"},
+		{"other schema", "schema: lambdac.policy/v9\nname: a\n", 1, 1, `"lambdac.policy/v9" is not known`, "write schema: lambdac.policy/v1"},
+		{"no name", "schema: lambdac.policy/v1\n", 0, 0, "no name", "write name:"},
+		{"unknown base", header + "extends: lax\n", 3, 1, `no policy is called "lax"`, "use one of default, strict"},
+		{"unknown grammar", header + "headers:\n  x-a: regexp\n", 4, 3, `unknown grammar "regexp"`, "use one of beta, coding"},
+		{"regular expression as a header", header + "headers:\n  accept: media\n  x-.*: word\n", 5, 3, `"x-.*" is not a lower-case field name`, "names are literal"},
+		{"regular expression as a word", header + "words:\n  - stop\n  - \"^len(gth)?$\"\n", 5, 5, `"^len(gth)?$" looks like a pattern`, "give each one for itself"},
+		{"regular expression as a model", header + "models: [gpt-4o, 'gpt-[0-9]+']\n", 3, 18, "looks like a pattern", "give each one for itself"},
+		{"regular expression as a parameter", header + "query: {'a|b': flag}\n", 3, 9, "looks like a pattern", "give each one for itself"},
+		{"regular expression as a place", header + "body:\n  text: ['messages[0-9].content']\n", 4, 10, "more than names", "[] for the elements"},
+		{"empty place", header + "body: {drop: ['a..b']}\n", 3, 15, "empty name", "names with dots"},
+		{"upper case", header + "link_headers: [X-A]\n", 3, 16, `"X-A" is not a lower-case`, "literal"},
+		{"two treatments of a header", header + "link_headers: [b3]\nheaders: {b3: number}\n", 4, 11, "both in headers and in link_headers", "take it out of one"},
+		{"a dropped header kept", header + "extends: default\nheaders: {x-portkey-config: name}\n", 4, 11, `in drop_headers too, by "x-portkey-*"`, "take it out of one"},
+		{"a dropped parameter kept", header + "drop_query: [sig]\nquery: {sig: flag}\n", 4, 9, "in drop_query too", "take it out of one"},
+		{"two treatments of a place", header + "body:\n  drop: ['tools[].headers']\n  text: ['tools[].headers']\n", 5, 10, `body.drop "tools[].headers" covers it`, "take one of them out"},
+		{"a place covered", header + "extends: default\nbody: {keep: {'metadata.api_key': name}}\n", 4, 15, `body.drop "**.*apikey*" covers it`, "take one of them out"},
+		{"two words in one", header + "name_parts: [max_tokens]\n", 3, 14, "not one word", "in lower case"},
+		{"unknown place", header + "tenant:\n  - {place: cookie, name: a}\n", 4, 6, `unknown place "cookie"`, "header, query or body"},
+		{"source without a name", header + "session:\n  - {place: body}\n", 4, 5, "has no name", "add name"},
+	} {
+		_, err := ParsePolicy("ours.yaml", []byte(tc.yaml))
+		wrong, ok := errors.AsType[*PolicyError](err)
+		if !ok {
+			t.Errorf("%s: %v, want a PolicyError", tc.name, err)
+			continue
+		}
+		if wrong.File != "ours.yaml" || wrong.Line != tc.line || wrong.Column != tc.col {
+			t.Errorf("%s: at %s:%d:%d, want %d:%d (%v)", tc.name, wrong.File, wrong.Line, wrong.Column, tc.line, tc.col, err)
+		}
+		if !strings.Contains(err.Error(), tc.problem) || !strings.Contains(err.Error(), tc.to) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q, want one line with %q and %q", tc.name, err, tc.problem, tc.to)
+		}
+	}
+}
+
+func TestPolicyFileIsBounded(t *testing.T) {
+	if _, err := ParsePolicy("big.yaml", make([]byte, maxPolicy+1)); err == nil || !strings.Contains(err.Error(), "at most 1 MiB") {
+		t.Errorf("%v, want a refusal", err)
+	}
+}
+
+// FuzzParsePolicy: any text gives a policy that can be used, or a PolicyError.
+func FuzzParsePolicy(f *testing.F) {
+	f.Add(header + "extends: strict\n")
+	f.Add(header + "body: {keep: {'a[].b': word}, drop: ['**.c*']}\n")
+	f.Add("a: &a [*a]\n")
+	f.Add("? [x\n: {")
+	f.Add("schema: !!binary x\n---\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParsePolicy("f", []byte(text))
+		if err != nil {
+			if _, ok := errors.AsType[*PolicyError](err); !ok {
+				t.Fatalf("%T %v", err, err)
+			}
+			return
+		}
+		again, err := ParsePolicy("f", []byte(p.YAML()))
+		if err != nil {
+			t.Fatalf("what was printed cannot be read: %v\n%s", err, p.YAML())
+		}
+		before, _ := p.Hash()
+		if after, _ := again.Hash(); before != after {
+			t.Errorf("printed and read back as another policy:\n%s", p.YAML())
+		}
+	})
+}
