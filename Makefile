@@ -11,7 +11,7 @@ export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 # The packages in which goroutines share memory.
 CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./cmd/lambdac
 
-.PHONY: build demo test race check fuzz bench calibrate python-env node-env real-server clean
+.PHONY: build demo test test-kernel race check fuzz bench calibrate python-env node-env real-server clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
@@ -22,6 +22,13 @@ demo: build ## record, sanitize, replay and analyze on this machine: three minut
 test: ## every test this machine can run; skips are named
 	@skips=$$(mktemp); LAMBDAC_SKIPS=$$skips $(GO) test $(TESTFLAGS) -timeout 15m ./...; rc=$$?; \
 	if [ -s $$skips ]; then echo "skipped:"; sort -u $$skips; fi; rm -f $$skips; exit $$rc
+
+# Debian's kernels that are booted under emulation, and what is tested on them.
+KERNELS ?= 6.1,6.12
+KERNEL_TESTS ?= ./internal/hostcheck
+
+test-kernel: ## the tests of the kernel side on other kernels, under emulation; needs qemu-system-x86
+	$(GO) run ./internal/kerneltest -kernels $(KERNELS) $(KERNEL_TESTS)
 
 race: ## the short tests of concurrent packages, under the race detector
 	$(GO) test -race -short $(TESTFLAGS) -timeout 15m $(CONCURRENT)

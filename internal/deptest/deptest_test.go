@@ -39,6 +39,9 @@ var ours = map[string]struct {
 	"analyzer":            {[]string{"trace", "trace/tracedir", "analyzer/stats"}, "runs to findings"},
 	"analyzer/report":     {[]string{"trace", "analyzer"}, "findings to pages"},
 	"datasets":            {[]string{"trace", "trace/tracedir"}, "other people's traces"},
+
+	"internal/kerneltest":       {nil, "runs test binaries on other kernels; make test-kernel only"},
+	"internal/kerneltest/guest": {nil, "the only program on those"},
 }
 
 // only names, for each third-party module, the packages that alone may import
