@@ -1,0 +1,181 @@
+//go:build amd64 || arm64
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+// Kernel is the programs, loaded and attached. Control, Data, Wait and Close
+// are for one goroutine; the others may be called from any.
+type Kernel struct {
+	coll    *ebpf.Collection
+	links   []link.Link
+	control *ringbuf.Reader
+	data    *ringbuf.Reader
+	record  ringbuf.Record
+}
+
+// Load loads and attaches the programs and finds the connections that are open
+// already. It needs CAP_BPF and CAP_PERFMON; what the kernel refuses is an
+// error that matches [ebpf.ErrNotSupported] or fs.ErrPermission where it says
+// so.
+func Load(o Options) (*Kernel, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	spec, err := loadCore()
+	if err != nil {
+		return nil, fmt.Errorf("read bpf object: %w", err)
+	}
+	if err := o.apply(spec); err != nil {
+		return nil, err
+	}
+	// Before 5.11 map memory counted as locked memory; harmless after.
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, fmt.Errorf("raise memlock limit: %w", err)
+	}
+	k := &Kernel{}
+	if k.coll, err = ebpf.NewCollection(spec); err != nil {
+		return nil, fmt.Errorf("load bpf programs: %w", err)
+	}
+	if err := k.start(&o); err != nil {
+		return nil, errors.Join(err, k.Close())
+	}
+	return k, nil
+}
+
+func (k *Kernel) start(o *Options) (err error) {
+	if err := o.fill(k.coll); err != nil {
+		return err
+	}
+	if k.control, err = ringbuf.NewReader(k.coll.Maps[coreMapControlRing]); err != nil {
+		return fmt.Errorf("open control ring: %w", err)
+	}
+	if k.data, err = ringbuf.NewReader(k.coll.Maps[coreMapDataRing]); err != nil {
+		return fmt.Errorf("open data ring: %w", err)
+	}
+	past := time.Unix(0, 0)
+	k.control.SetDeadline(past)
+	k.data.SetDeadline(past)
+	return k.attach()
+}
+
+// attach begins with the life of connections, so that the iterator finds all
+// that it misses, and ends with the calls. The iterator also tells the
+// programs which process is ours.
+func (k *Kernel) attach() error {
+	for _, name := range []string{coreProgOnSetState, coreProgOnReceiveReset, coreProgOnSendReset, coreProgOnProcessExit} {
+		if err := k.attachTracing(name); err != nil {
+			return err
+		}
+	}
+	for pass := range uint32(2) {
+		if err := k.coll.Variables[coreVarJoinPass].Set(pass); err != nil {
+			return fmt.Errorf("set pass of join: %w", err)
+		}
+		if err := k.visit(coreProgJoin); err != nil {
+			return err
+		}
+	}
+	return k.attachTracing(coreProgOnSysExit)
+}
+
+func (k *Kernel) attachTracing(name string) error {
+	l, err := link.AttachTracing(link.TracingOptions{Program: k.coll.Programs[name]})
+	if err != nil {
+		return fmt.Errorf("attach %q: %w", name, err)
+	}
+	k.links = append(k.links, l)
+	return nil
+}
+
+// visit runs an iterator to its end.
+func (k *Kernel) visit(name string) error {
+	l, err := link.AttachIter(link.IterOptions{Program: k.coll.Programs[name]})
+	if err != nil {
+		return fmt.Errorf("attach %q: %w", name, err)
+	}
+	defer l.Close()
+	r, err := l.Open()
+	if err != nil {
+		return fmt.Errorf("open iterator %q: %w", name, err)
+	}
+	defer r.Close()
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return fmt.Errorf("run iterator %q: %w", name, err)
+	}
+	return nil
+}
+
+// Control reads the next event of the control ring; false = there is none now.
+func (k *Kernel) Control(c *Control) (bool, error) {
+	ok, err := k.read(k.control)
+	if !ok || err != nil {
+		return false, err
+	}
+	return true, c.parse(k.record.RawSample)
+}
+
+// Data reads the next event of the data ring; false = there is none now.
+func (k *Kernel) Data(d *Data) (bool, error) {
+	ok, err := k.read(k.data)
+	if !ok || err != nil {
+		return false, err
+	}
+	return true, d.parse(k.record.RawSample)
+}
+
+func (k *Kernel) read(r *ringbuf.Reader) (bool, error) {
+	if r.AvailableBytes() == 0 {
+		return false, nil
+	}
+	err := r.ReadInto(&k.record)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read ring: %w", err)
+	}
+	return true, nil
+}
+
+// Fill is how full the data ring is, from 0 to 1.
+func (k *Kernel) Fill() float64 {
+	return float64(k.data.AvailableBytes()) / float64(k.data.BufferSize())
+}
+
+// Counts reads the counters.
+func (k *Kernel) Counts() (Counts, error) { return readCounts(k.coll.Maps[coreMapCounters]) }
+
+// SetLadder says how much is copied of what comes from now on.
+func (k *Kernel) SetLadder(step Step) error {
+	if err := k.coll.Variables[coreVarLadderStep].Set(uint32(step)); err != nil {
+		return fmt.Errorf("set ladder step: %w", err)
+	}
+	return nil
+}
+
+// Close detaches and unloads the programs.
+func (k *Kernel) Close() error {
+	var errs []error
+	for _, l := range k.links {
+		errs = append(errs, l.Close())
+	}
+	for _, r := range []*ringbuf.Reader{k.control, k.data} {
+		if r != nil {
+			errs = append(errs, r.Close())
+		}
+	}
+	k.coll.Close()
+	return errors.Join(errs...)
+}

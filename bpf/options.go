@@ -1,0 +1,173 @@
+//go:build linux && (amd64 || arm64)
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/cilium/ebpf"
+)
+
+// Options say what to look at. Each filter that is empty admits all; those
+// that are not must all admit.
+type Options struct {
+	// Ports are those of servers.
+	Ports []int
+	// TGIDs are processes, by their number outside all PID namespaces.
+	TGIDs []int
+	// Cgroups are control groups (v2) by id, with those within them.
+	Cgroups []uint64
+	// Comms are names of processes' threads, at most 15 bytes.
+	Comms []string
+	// Paths are those of AF_UNIX servers; without any, AF_UNIX is left out.
+	Paths []string
+	// NoServer leaves out the server's side of connections, Client adds the
+	// client's.
+	NoServer, Client bool
+	// RingBytes and ControlBytes are the sizes of the rings, rounded up to a
+	// power of two; 0 = 64 MiB and 1 MiB.
+	RingBytes, ControlBytes int
+	// CallCap is the most that is copied of one call, in bytes; 0 = 16 MiB.
+	CallCap int
+	// KeepTLS copies the raw bytes of TLS connections too.
+	KeepTLS bool
+	// Nested lets the programs of TLS libraries learn which socket is used
+	// within their functions.
+	Nested bool
+}
+
+// Step is a step of the ladder: how much is copied under pressure.
+type Step uint32
+
+const (
+	// All is copied.
+	All Step = iota
+	// CapBodies leaves out what a call has beyond 64 KiB.
+	CapBodies
+	// SampleBodies copies of half of the connections only the heads.
+	SampleBodies
+	// HeadsOnly does so for all: heads, lengths and times.
+	HeadsOnly
+	// StartsOnly copies start lines.
+	StartsOnly
+	// Detach copies nothing.
+	Detach
+)
+
+const (
+	defaultRing    = 64 << 20
+	defaultControl = 1 << 20
+	// minRing is a page on the systems with the largest.
+	minRing = 1 << 16
+	maxRing = 1 << 30
+)
+
+func (o *Options) check() error {
+	for _, size := range []int{o.RingBytes, o.ControlBytes} {
+		if size < 0 || size > maxRing {
+			return fmt.Errorf("ring of %d bytes: want at most %d", size, maxRing)
+		}
+	}
+	for _, p := range o.Paths {
+		if len(p) > pathBytes-1 {
+			return fmt.Errorf("path %q: want at most %d bytes", p, pathBytes-1)
+		}
+	}
+	for _, c := range o.Comms {
+		if len(c) > commBytes-1 {
+			return fmt.Errorf("comm %q: want at most %d bytes", c, commBytes-1)
+		}
+	}
+	return nil
+}
+
+// ringSize is a power of two.
+func ringSize(n, standard int) uint32 {
+	if n == 0 {
+		n = standard
+	}
+	return 1 << bits.Len(uint(max(n, minRing)-1))
+}
+
+// apply writes the options into a collection that is not loaded yet. Variables
+// and maps that it does not have are left out, so that it serves every object.
+func (o *Options) apply(spec *ebpf.CollectionSpec) error {
+	callCap := o.CallCap
+	if callCap == 0 {
+		callCap = 16 << 20
+	}
+	flag := func(on bool) uint32 {
+		if on {
+			return 1
+		}
+		return 0
+	}
+	var errs []error
+	for name, value := range map[string]uint32{
+		coreVarCallCap:       uint32(callCap),
+		coreVarFilterPorts:   uint32(len(o.Ports)),
+		coreVarFilterTgids:   uint32(len(o.TGIDs)),
+		coreVarFilterCgroups: uint32(len(o.Cgroups)),
+		coreVarFilterComms:   uint32(len(o.Comms)),
+		coreVarFilterPaths:   uint32(len(o.Paths)),
+		coreVarWantServer:    flag(!o.NoServer),
+		coreVarWantClient:    flag(o.Client),
+		coreVarWantTcp:       1,
+		coreVarWantUnix:      flag(len(o.Paths) > 0),
+		coreVarKeepTls:       flag(o.KeepTLS),
+		coreVarNestOn:        flag(o.Nested),
+	} {
+		if v := spec.Variables[name]; v != nil {
+			errs = append(errs, v.Set(value))
+		}
+	}
+	if m := spec.Maps[coreMapDataRing]; m != nil {
+		m.MaxEntries = ringSize(o.RingBytes, defaultRing)
+	}
+	if m := spec.Maps[coreMapControlRing]; m != nil {
+		m.MaxEntries = ringSize(o.ControlBytes, defaultControl)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("set options of bpf programs: %w", err)
+	}
+	return nil
+}
+
+// Lengths of keys of maps (conn.h).
+const (
+	commBytes = 16
+	pathBytes = 108
+)
+
+// fill writes the sets of the filters.
+func (o *Options) fill(coll *ebpf.Collection) error {
+	var errs []error
+	put := func(name string, key any) {
+		errs = append(errs, coll.Maps[name].Put(key, uint8(1)))
+	}
+	for _, p := range o.Ports {
+		put(coreMapPorts, uint32(p))
+	}
+	for _, id := range o.TGIDs {
+		put(coreMapTgids, uint32(id))
+	}
+	for _, id := range o.Cgroups {
+		put(coreMapCgroups, id)
+	}
+	for _, c := range o.Comms {
+		var key [commBytes]byte
+		copy(key[:], c)
+		put(coreMapComms, key)
+	}
+	for _, p := range o.Paths {
+		var key [pathBytes]byte
+		copy(key[:], p)
+		put(coreMapPaths, key)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("set filters: %w", err)
+	}
+	return nil
+}
