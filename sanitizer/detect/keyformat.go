@@ -1,0 +1,117 @@
+package detect
+
+import "hash/crc32"
+
+// maxKey bounds the tail of a key; session tokens of clouds have about 1,000
+// bytes.
+const maxKey = 2048
+
+// key judges the key format whose prefix ends at end.
+func (j *job) key(f *keyFormat, end int) {
+	start := end - len(f.prefix)
+	if string(j.text[start:end]) != f.prefix || j.joined(start) && f.rule != "azure_secret" {
+		return
+	}
+	stop := j.run(f.tail, end, maxKey)
+	for stop > end && (dot | slash | colon).in(j.text[stop-1]) { // of the sentence
+		stop--
+	}
+	tail := j.text[end:stop]
+	if len(tail) < f.min {
+		return
+	}
+	if f.common && !scrambled(tail) || !varied(tail) && !checked(tail) {
+		return
+	}
+	if f.rule == "azure_secret" { // the mark stands inside
+		start = word.back(j.text, start, 8)
+	}
+	j.add(f.rule, Secret, start, stop)
+}
+
+// joined reports that the byte before at continues a word, so that what
+// begins at at is the inside of something longer. The letter of an escape
+// ("\n") and the digits of a percent escape ("%3D") continue nothing.
+func (j *job) joined(at int) bool {
+	if at == 0 || !word.in(j.text[at-1]) {
+		return false
+	}
+	return !j.escaped(at)
+}
+
+// escaped reports that an escape of JSON or of a URL ends at at.
+func (j *job) escaped(at int) bool {
+	t := j.text
+	switch {
+	case at >= 2 && t[at-2] == '\\':
+		c := t[at-1]
+		return c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f'
+	case at >= 3 && t[at-3] == '%':
+		return hexAny.in(t[at-2]) && hexAny.in(t[at-1])
+	case at >= 6 && t[at-6] == '\\' && t[at-5] == 'u':
+		return hexAny.run(t, at-4, 4) == at
+	}
+	return false
+}
+
+// varied reports that a tail is no placeholder: eight different bytes or
+// more, and a digit or letters of both cases.
+func varied(tail []byte) bool {
+	var seen [256]bool
+	var kinds alphabet
+	distinct := 0
+	for _, c := range tail[:min(len(tail), 128)] {
+		kinds |= sets[c]
+		if !seen[c] {
+			seen[c] = true
+			distinct++
+		}
+	}
+	return distinct >= 8 && (kinds&digit != 0 || kinds&uppers != 0 && kinds&(letters&^uppers) != 0)
+}
+
+// scrambled reports that digits stand among the letters, as they do not in
+// words and names with a number at the end.
+func scrambled(tail []byte) bool {
+	digits, turns := 0, 0
+	for i, c := range tail[:min(len(tail), 128)] {
+		if digit.in(c) {
+			digits++
+		}
+		if i > 0 && digit.in(c) != digit.in(tail[i-1]) && alnum.in(c) && alnum.in(tail[i-1]) {
+			turns++
+		}
+	}
+	return digits > 0 && turns >= 2
+}
+
+// checked reports that the last six of a tail's bytes are the CRC-32 of the
+// rest in base 62, as GitHub and npm write it: then it is a key even if it
+// looks like a placeholder.
+func checked(tail []byte) bool {
+	if len(tail) != 36 {
+		return false
+	}
+	sum := uint64(0)
+	for _, c := range tail[30:] {
+		v, ok := base62(c)
+		if !ok {
+			return false
+		}
+		sum = sum*62 + v
+	}
+	return sum == uint64(crc32.ChecksumIEEE(tail[:30]))
+}
+
+// base62 is the value of a digit in the order 0-9, A-Z, a-z.
+func base62(c byte) (uint64, bool) {
+	switch {
+	case digit.in(c):
+		return uint64(c - '0'), true
+	case uppers.in(c):
+		return uint64(c-'A') + 10, true
+	case letters.in(c):
+		return uint64(c-'a') + 36, true
+	}
+	return 0, false
+}

@@ -1,0 +1,57 @@
+package detect
+
+import "testing"
+
+// Numbers: the examples of the authorities' own documents, or of Wikipedia's
+// article on the number where those give none.
+func TestNational(t *testing.T) {
+	check(t, []row{
+		{"SSN", "is 219-09-9999 mine", only("us_ssn=219-09-9999")},
+		{"SSN alone", "SSN: 219099999", only("us_ssn=219099999")},
+		{"SSN spaced", "my social security number is 219 09 9999", only("us_ssn=219 09 9999")},
+		{"nine digits without a word", "219099999", nil},
+		{"area 000", "000-12-3456", nil},
+		{"area 666", "666-12-3456", nil},
+		{"group 00", "123-00-3456", nil},
+		{"serial 0000", "123-45-0000", nil},
+		{"part of more", "9-219-09-9999", nil},
+		{"ITIN", "912-70-1234", only("us_itin=912-70-1234")},
+		{"no ITIN", "912-69-1234", nil},
+		{"NHS", "NHS number 943 476 5919", only("uk_nhs=943 476 5919")},
+		{"NHS, wrong check", "NHS number 943 476 5918", nil},
+		{"NHS without a word", "943 476 5919", nil},
+		{"NINO", "QQ123456C is none, AB123456C is", only("uk_nino=AB123456C")},
+		{"NINO spaced", "AB 12 34 56 C", only("uk_nino=AB 12 34 56 C")},
+		{"NINO in a word", "XAB123456C", nil},
+		{"Steuer-ID", "86 095 742 719", only("de_tax_id=86 095 742 719")},
+		{"Steuer-ID after a word", "Steuer-ID 86095742719", only("de_tax_id=86095742719")},
+		{"Steuer-ID, wrong check", "Steuer-ID 86095742718", nil},
+		{"eleven digits", "86095742719", nil},
+		{"NIR", "255081416802538", only("fr_nir=255081416802538")},
+		{"NIR spaced", "2 55 08 14 168 025 38", only("fr_nir=2 55 08 14 168 025 38")},
+		{"NIR, wrong key", "255081416802539", nil},
+		{"NIF", "DNI 12345678Z", only("es_nif=12345678Z")},
+		{"NIF, wrong letter", "12345678A", nil},
+		{"NIE", "X1234567L", only("es_nif=X1234567L")},
+		{"codice fiscale", "RSSMRA85T10A562S", only("it_cf=RSSMRA85T10A562S")},
+		{"codice fiscale, wrong letter", "RSSMRA85T10A562T", nil},
+		{"PESEL", "PESEL 44051401359", only("pl_pesel=44051401359")},
+		{"PESEL, wrong check", "PESEL 44051401358", nil},
+		{"Aadhaar", "Aadhaar 234123412346", only("in_aadhaar=234123412346")},
+		{"Aadhaar in groups", "2341 2341 2346", only("in_aadhaar=2341 2341 2346")},
+		{"Aadhaar, wrong check", "2341 2341 2347", nil},
+		{"PAN", "ABCPE1234F", only("in_pan=ABCPE1234F")},
+		{"no PAN", "ABCDE1234F", nil},
+		{"SIN", "SIN: 046 454 286", nil},
+		{"SIN that can be", "SIN: 130 692 544", only("ca_sin=130 692 544")},
+		{"SIN with hyphens", "130-692-544", only("ca_sin=130-692-544")},
+		{"SIN without a word", "130 692 544", nil},
+		{"TFN", "TFN 123 456 782", only("au_tfn=123 456 782")},
+		{"TFN, wrong check", "TFN 123 456 789", nil},
+		{"RRN", "900101-1234567", only("kr_rrn=900101-1234567")},
+		{"no date", "901301-1234567", nil},
+		{"FIN", "S1234567D", only("sg_fin=S1234567D")},
+		{"FIN of a foreigner", "F1234567N", only("sg_fin=F1234567N")},
+		{"FIN, wrong letter", "S1234567A", nil},
+	})
+}

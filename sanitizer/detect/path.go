@@ -1,0 +1,42 @@
+package detect
+
+import "bytes"
+
+// commonUsers are names of no one: accounts that systems and images have.
+var commonUsers = [...]string{"user", "users", "username", "your_username", "yourname", "me", "you", "root", "runner", "ubuntu", "debian", "admin", "app", "shared", "public", "default", "node", "circleci", "vscode", "vagrant", "linuxbrew", "ec2-user", "all users"}
+
+// home judges the segment after /home/, /Users/ or \Users\ at [start, end):
+// it is a user's name if the path is absolute.
+func (j *job) home(start, end int) {
+	mark := j.text[start]
+	if mark == '/' && !j.has(start, "/home/") && !j.has(start, "/Users/") || mark == '/' && !j.isAbsolute(start) {
+		return
+	}
+	for mark == '\\' && j.byteAt(end) == '\\' {
+		end++
+	}
+	stop := j.run(alnum|dot|under|dash|high|plus|tilde, end, 64)
+	for stop > end && j.text[stop-1] == '.' {
+		stop--
+	}
+	if stop == end {
+		return
+	}
+	for _, u := range commonUsers {
+		if bytes.EqualFold(j.text[end:stop], []byte(u)) {
+			return
+		}
+	}
+	j.add("home_path", Path, end, stop)
+}
+
+// isAbsolute reports that the path that holds the slash at at begins with
+// one, and is not the rest of a URL.
+func (j *job) isAbsolute(at int) bool {
+	start := (word | slash).back(j.text, at, 64)
+	j.steps += at - start
+	if start == at {
+		return !(dot | high | tilde).in(j.byteAt(at - 1))
+	}
+	return j.text[start] == '/' && (j.byteAt(start+1) != '/' || j.has(start-5, "file:"))
+}
