@@ -312,7 +312,6 @@ static __noinline int moved(struct conn *c, struct emission *e, __u32 n, __u32 w
 		e->left = 0;
 		e->lost = n;
 		e->why = why;
-		e->flags = DATA_UNSEEN;
 		emit_buffers(e);
 		return 0;
 	}
@@ -540,12 +539,9 @@ static __noinline int send_end(struct conn *c, struct sock *sk, __u32 kind, __u3
 		return 0;
 	fill_control(&e, c, kind, dir);
 	fill_counts(&e, c, sk);
-	if (kind == EVENT_FIN && c->flags & CONN_SEQ) {
-		if (dir == dir_of(c, 0))
-			e.pos[dir & 1] = widen(BPF_CORE_READ(tp, rcv_nxt) - 1, c->base[0], c->pos[dir & 1]);
-		else
-			e.pos[dir & 1] = widen(BPF_CORE_READ(tp, write_seq), c->base[1], c->pos[dir & 1]);
-	}
+	// What has come is more than what was read; the FIN takes a number too.
+	if (kind == EVENT_FIN && c->flags & CONN_SEQ && dir == dir_of(c, 0))
+		e.seq_pos[dir & 1] = widen(BPF_CORE_READ(tp, rcv_nxt) - 1, c->base[0], c->pos[dir & 1]);
 	send_control(&e);
 	return 0;
 }

@@ -17,6 +17,7 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	coreMapCgroups         = "cgroups"
+	coreMapCiphers         = "ciphers"
 	coreMapComms           = "comms"
 	coreMapConns           = "conns"
 	coreMapControlRing     = "control_ring"
@@ -27,6 +28,7 @@ const (
 	coreMapPaths           = "paths"
 	coreMapPorts           = "ports"
 	coreMapSequence        = "sequence"
+	coreMapStreams         = "streams"
 	coreMapTgids           = "tgids"
 	coreMapUnixFds         = "unix_fds"
 	coreMapVerdicts        = "verdicts"
@@ -109,6 +111,7 @@ type coreProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type coreMapSpecs struct {
 	Cgroups     *ebpf.MapSpec `ebpf:"cgroups"`
+	Ciphers     *ebpf.MapSpec `ebpf:"ciphers"`
 	Comms       *ebpf.MapSpec `ebpf:"comms"`
 	Conns       *ebpf.MapSpec `ebpf:"conns"`
 	ControlRing *ebpf.MapSpec `ebpf:"control_ring"`
@@ -119,6 +122,7 @@ type coreMapSpecs struct {
 	Paths       *ebpf.MapSpec `ebpf:"paths"`
 	Ports       *ebpf.MapSpec `ebpf:"ports"`
 	Sequence    *ebpf.MapSpec `ebpf:"sequence"`
+	Streams     *ebpf.MapSpec `ebpf:"streams"`
 	Tgids       *ebpf.MapSpec `ebpf:"tgids"`
 	UnixFds     *ebpf.MapSpec `ebpf:"unix_fds"`
 	Verdicts    *ebpf.MapSpec `ebpf:"verdicts"`
@@ -167,6 +171,7 @@ func (o *coreObjects) Close() error {
 // It can be passed to loadCoreObjects or ebpf.CollectionSpec.LoadAndAssign.
 type coreMaps struct {
 	Cgroups     *ebpf.Map `ebpf:"cgroups"`
+	Ciphers     *ebpf.Map `ebpf:"ciphers"`
 	Comms       *ebpf.Map `ebpf:"comms"`
 	Conns       *ebpf.Map `ebpf:"conns"`
 	ControlRing *ebpf.Map `ebpf:"control_ring"`
@@ -177,6 +182,7 @@ type coreMaps struct {
 	Paths       *ebpf.Map `ebpf:"paths"`
 	Ports       *ebpf.Map `ebpf:"ports"`
 	Sequence    *ebpf.Map `ebpf:"sequence"`
+	Streams     *ebpf.Map `ebpf:"streams"`
 	Tgids       *ebpf.Map `ebpf:"tgids"`
 	UnixFds     *ebpf.Map `ebpf:"unix_fds"`
 	Verdicts    *ebpf.Map `ebpf:"verdicts"`
@@ -185,6 +191,7 @@ type coreMaps struct {
 func (m *coreMaps) Close() error {
 	return _CoreClose(
 		m.Cgroups,
+		m.Ciphers,
 		m.Comms,
 		m.Conns,
 		m.ControlRing,
@@ -195,6 +202,7 @@ func (m *coreMaps) Close() error {
 		m.Paths,
 		m.Ports,
 		m.Sequence,
+		m.Streams,
 		m.Tgids,
 		m.UnixFds,
 		m.Verdicts,

@@ -41,6 +41,15 @@ func Reasons() []string {
 	return []string{"ring_full", "efault", "cap", "iov_limit", "ladder", "sendfile", "splice", "discarded", "raw_tls"}
 }
 
+// reasonOf names a reason by its index in events.h.
+func reasonOf(i uint32) string {
+	names := Reasons()
+	if i < countRingFull || i >= uint32(countRingFull+len(names)) {
+		return ""
+	}
+	return names[i-countRingFull]
+}
+
 // Indices of events.h.
 const (
 	countWant = iota

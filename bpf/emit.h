@@ -102,15 +102,14 @@ struct emission {
 	__u32 left;       // bytes of the call that are still to be copied
 	__u32 call, chunk;
 	__u32 generation;
-	__u32 lost;       // bytes that are not copied, and why
-	__u32 flags;
+	__u32 lost;       // bytes behind them that are not copied, and why
 	__u8 source, dir, stop, why;
 };
 
 // Records never wake the reader, which looks every few milliseconds: a wake-up
 // would be at the cost of the process that is watched.
 
-static __always_inline void fill_header(struct lc_data *d, const struct emission *e, __u32 want, __u32 have)
+static __always_inline void fill_header(struct lc_data *d, const struct emission *e, __u32 want, __u32 why)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 
@@ -118,12 +117,12 @@ static __always_inline void fill_header(struct lc_data *d, const struct emission
 	d->kind = EVENT_DATA;
 	d->source = e->source;
 	d->dir = e->dir;
-	d->flags = e->flags;
+	d->why = why;
 	d->cookie = e->cookie;
 	d->pos = e->pos;
 	d->time = e->time;
 	d->want = want;
-	d->have = have;
+	d->have = why ? 0 : want;
 	d->chunk = e->chunk;
 	d->call = e->call;
 	d->tgid = id >> 32;
@@ -154,10 +153,10 @@ static __always_inline void fill_header(struct lc_data *d, const struct emission
 			next_seq();                                                           \
 			return 0;                                                             \
 		}                                                                             \
-		fill_header(d, e, n, n);                                                      \
+		fill_header(d, e, n, 0);                                                      \
 		if (bpf_probe_read_user((void *)(d + 1), n, (const void *)e->base)) {         \
 			d->have = have = 0;                                                   \
-			d->flags |= DATA_EFAULT;                                              \
+			d->why = COUNT_EFAULT;                                                \
 			count(COUNT_EFAULT, e->dir, 1, n);                                    \
 		}                                                                             \
 		bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);                                           \
@@ -171,7 +170,7 @@ EMIT_CLASS(8192)
 EMIT_CLASS(32768)
 
 // A record without bytes: n bytes of the stream are not copied.
-static __noinline int emit_hole(struct emission *e, __u32 n)
+static __noinline int emit_hole(struct emission *e, __u32 n, __u32 why)
 {
 	struct lc_data *d;
 
@@ -182,7 +181,7 @@ static __noinline int emit_hole(struct emission *e, __u32 n)
 		next_seq();
 		return 0;
 	}
-	fill_header(d, e, n, 0);
+	fill_header(d, e, n, why);
 	bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);
 	return 1;
 }
@@ -250,13 +249,12 @@ static __always_inline void emit_buffers(struct emission *e)
 		return;
 	if (e->left) { // more buffers than steps, or a list that cannot be read
 		count(COUNT_IOV_LIMIT, e->dir, 1, e->left);
-		e->flags |= DATA_CAPPED;
-		emit_hole(e, e->left);
+		emit_hole(e, e->left, COUNT_IOV_LIMIT);
 		e->pos += e->left;
 	}
 	if (e->lost) {
 		count(e->why, e->dir, 1, e->lost);
-		emit_hole(e, e->lost);
+		emit_hole(e, e->lost, e->why);
 	}
 }
 
@@ -316,7 +314,6 @@ static __always_inline void press(struct emission *e)
 	e->lost += e->left - keep;
 	e->left = keep;
 	e->why = COUNT_LADDER;
-	e->flags |= DATA_LADDER;
 }
 
 // Sends what a call moved on a stream. The caller has set the stream, pos

@@ -27,27 +27,14 @@ const (
 	Go
 )
 
-// DataFlags say what is odd about data.
-type DataFlags uint32
-
-const (
-	// Unreadable: the process's memory could not be read.
-	Unreadable DataFlags = 1 << iota
-	// Capped: Want has bytes that a limit left out.
-	Capped
-	// Eased: Want has bytes that were left out under pressure.
-	Eased
-	// Unseen: the bytes never passed through the process's memory, as with
-	// sendfile.
-	Unseen
-)
-
 // Data is a piece of one direction of a stream.
 type Data struct {
 	Source Stream
 	// ToClient is the direction.
 	ToClient bool
-	Flags    DataFlags
+	// Why names the reason for which Bytes is shorter than Want: one of
+	// [Reasons], "" where it is not.
+	Why string
 	// Cookie names the connection; 0 = not known. A stream of a TLS library is
 	// named by TGID, SSL and Generation, whether it has a Cookie or not.
 	Cookie uint64
@@ -77,7 +64,7 @@ func (d *Data) parse(b []byte) error {
 		return fmt.Errorf("read data event: %d bytes announced, %d there", have, len(b)-dataSize)
 	}
 	*d = Data{
-		Source: Stream(b[2]), ToClient: b[3]&1 == 1, Flags: DataFlags(le.Uint32(b[4:])),
+		Source: Stream(b[2]), ToClient: b[3]&1 == 1, Why: reasonOf(le.Uint32(b[4:])),
 		Cookie: le.Uint64(b[8:]), Pos: int64(le.Uint64(b[16:])), Time: int64(le.Uint64(b[24:])),
 		Want: int(le.Uint32(b[32:])), Chunk: le.Uint32(b[40:]), Call: le.Uint32(b[44:]),
 		TGID: le.Uint32(b[48:]), TID: le.Uint32(b[52:]), CPU: le.Uint32(b[56:]),
@@ -141,11 +128,12 @@ type Control struct {
 	// established or first seen, in ns of CLOCK_BOOTTIME.
 	Time, Start int64
 	// Pos are the lengths of the directions, to the server and to the client,
-	// as the calls moved them. A FIN has that of its direction as TCP has it.
+	// as the calls moved them.
 	Pos [2]int64
 	// SeqPos are the same as TCP counted them: more than Pos where bytes moved
-	// by other ways than the calls that are seen. Acked is how much of what the
-	// process sent the other side has received.
+	// by other ways than the calls that are seen; in a [FIN] of the other side
+	// with what has come and was not read yet. Acked is how much of what the
+	// process sent the other side has received. Both only with [Counted].
 	SeqPos    [2]int64
 	Acked     int64
 	TGID, TID uint32

@@ -37,11 +37,11 @@ enum event_kind {
 	EVENT_DATA = 1,
 	// The first sign of a connection: comes before its data.
 	EVENT_OPEN = 2,
-	// The end of direction dir, whose length is pos[dir].
+	// The end of direction dir: its length is seq_pos[dir], where known.
 	EVENT_FIN = 3,
 	// The sender of direction dir broke the connection off.
 	EVENT_RST = 4,
-	// The socket is gone. pos are what calls moved, seq_pos what TCP counted.
+	// The socket is gone.
 	EVENT_CLOSE = 5,
 	// The connection turned out to be TLS: no raw bytes follow.
 	EVENT_TLS = 6,
@@ -58,12 +58,6 @@ enum event_source {
 	SOURCE_SSL = 1,
 	SOURCE_GO = 2,
 };
-
-// Flags of data.
-#define DATA_EFAULT 1  // the memory could not be read
-#define DATA_CAPPED 2  // want has bytes that a limit left out
-#define DATA_LADDER 4  // want has bytes left out under pressure
-#define DATA_UNSEEN 8  // the bytes never passed through the process's memory
 
 // Flags of connections.
 #define CONN_LATE 1    // it was open before it was seen: position 0 is its first byte seen
@@ -83,7 +77,7 @@ enum event_source {
 
 struct lc_data {
 	__u8 version, kind, source, dir;
-	__u32 flags;
+	__u32 why;        // the counter of the reason for which have < want
 	__u64 cookie;     // 0 = not bound to a connection
 	__u64 pos;        // of the first byte
 	__u64 time;       // boottime, ns
@@ -105,8 +99,8 @@ struct lc_control {
 	__u64 cookie;
 	__u64 time;
 	__u64 start;      // EVENT_OPEN: when it was established, or first seen
-	__u64 pos[2];
-	__u64 seq_pos[2]; // TCP's own count of bytes: received, written
+	__u64 pos[2];     // what calls moved, by direction
+	__u64 seq_pos[2]; // the same by TCP's own count, with CONN_SEQ
 	__u64 acked;      // TCP's own count of bytes that the other side has received
 	__u32 tgid, tid;
 	__u32 family, netns;
