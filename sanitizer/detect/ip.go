@@ -31,24 +31,26 @@ func (j *job) ipv4(num *number, inside bool) int {
 	return end
 }
 
-// colon judges the colon at at: of a MAC address, else of an IPv6 address.
-func (j *job) colon(at int) {
-	if at < j.addressEnd || at == 0 || !(hexAny|colon).in(j.text[at-1]) && j.byteAt(at+1) != ':' {
+// address judges the word [start, end), which has a digit and a ':' or '-'
+// beside it, as part of a MAC or IPv6 address.
+func (j *job) address(start, end int) {
+	if start < j.addressEnd || end-start > 4 {
 		return
 	}
-	if j.mac(at) {
+	const longest = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255")
+	start = (hexAny | colon | dash).back(j.text, start, longest)
+	if j.mac(start) {
 		return
 	}
-	if next := j.byteAt(at + 1); next != ':' && !hexAny.in(next) {
-		return
+	for start < end && j.text[start] == '-' {
+		start++
 	}
-	start := hexAny.back(j.text, at, 5)
-	end := j.run(hexAny|colon|dot, start, 48)
-	j.addressEnd = end
-	for end > at+1 && (dot | colon).in(j.text[end-1]) && !j.has(end-2, "::") {
+	end = j.run(hexAny|colon|dot, start, longest+1)
+	j.addressEnd = max(j.addressEnd, end)
+	for end > start && (dot | colon).in(j.text[end-1]) && !j.has(end-2, "::") {
 		end--
 	}
-	if j.joined(start) || (letters | under).in(j.byteAt(end)) || j.byteAt(start-1) == '.' || j.byteAt(start-1) == ':' {
+	if end-start < len("1::2:3") || j.joined(start) || (letters | under).in(j.byteAt(end)) || j.byteAt(start-1) == '.' {
 		return
 	}
 	if isIPv6(j.text[start:end]) {
@@ -89,13 +91,14 @@ func isIPv6(s []byte) bool {
 	return digits > 0 && (gaps == 0 && groups == 8 && long || gaps == 1 && groups >= 3 && groups <= 7)
 }
 
-// mac judges six pairs of hexadecimal digits with the same mark between, the
-// first of which is at at.
-func (j *job) mac(at int) bool {
+// mac judges six pairs of hexadecimal digits with the same mark between.
+func (j *job) mac(start int) bool {
 	const length = len("00:00:00:00:00:00")
-	mark := j.text[at]
-	start := at - 2
-	if start < 0 || j.byteAt(at+3) != mark || start+length > len(j.text) || start < j.addressEnd {
+	if start+length > len(j.text) {
+		return false
+	}
+	mark := j.text[start+2]
+	if mark != ':' && mark != '-' {
 		return false
 	}
 	same := true
@@ -107,7 +110,7 @@ func (j *job) mac(at int) bool {
 	}
 	end := start + length
 	j.steps += length
-	if j.joined(start) || word.in(j.byteAt(end)) || j.byteAt(start-1) == ':' || j.byteAt(end) == ':' && hexAny.in(j.byteAt(end+1)) {
+	if j.joined(start) || word.in(j.byteAt(end)) || j.byteAt(end) == ':' && hexAny.in(j.byteAt(end+1)) {
 		return false
 	}
 	j.addressEnd = end

@@ -3,29 +3,34 @@ package detect
 import "hash/crc32"
 
 // maxKey bounds the tail of a key; session tokens of clouds have about 1,000
-// bytes.
-const maxKey = 2048
+// bytes. Its first telling bytes say whether it is one.
+const (
+	maxKey  = 2048
+	telling = 64
+)
 
 // key judges the key format whose prefix ends at end.
 func (j *job) key(f *keyFormat, end int) {
 	start := end - len(f.prefix)
-	if string(j.text[start:end]) != f.prefix || j.joined(start) && f.rule != "azure_secret" {
+	inside := f.rule == "azure_secret" // its mark stands inside
+	if string(j.text[start:end]) != f.prefix || start < j.keyEnd || !inside && j.joined(start) {
 		return
 	}
-	stop := j.run(f.tail, end, maxKey)
-	for stop > end && (dot | slash | colon).in(j.text[stop-1]) { // of the sentence
+	tail := j.text[end:j.run(f.tail, end, telling)]
+	for len(tail) > 0 && (dot | slash | colon).in(tail[len(tail)-1]) { // of the sentence
+		tail = tail[:len(tail)-1]
+	}
+	if len(tail) < f.min || f.common && !scrambled(tail) || !varied(tail) && !checked(tail) {
+		return
+	}
+	stop := max(end+len(tail), j.run(f.tail, end, maxKey))
+	for (dot | slash | colon).in(j.text[stop-1]) {
 		stop--
 	}
-	tail := j.text[end:stop]
-	if len(tail) < f.min {
-		return
-	}
-	if f.common && !scrambled(tail) || !varied(tail) && !checked(tail) {
-		return
-	}
-	if f.rule == "azure_secret" { // the mark stands inside
+	if inside {
 		start = word.back(j.text, start, 8)
 	}
+	j.keyEnd = stop
 	j.add(f.rule, Secret, start, stop)
 }
 
@@ -60,7 +65,7 @@ func varied(tail []byte) bool {
 	var seen [256]bool
 	var kinds alphabet
 	distinct := 0
-	for _, c := range tail[:min(len(tail), 128)] {
+	for _, c := range tail {
 		kinds |= sets[c]
 		if !seen[c] {
 			seen[c] = true
@@ -74,7 +79,7 @@ func varied(tail []byte) bool {
 // words and names with a number at the end.
 func scrambled(tail []byte) bool {
 	digits, turns := 0, 0
-	for i, c := range tail[:min(len(tail), 128)] {
+	for i, c := range tail {
 		if digit.in(c) {
 			digits++
 		}

@@ -9,18 +9,22 @@ func (j *job) lettered(at, end int) int {
 	}
 	j.steps += at - start
 	stop := j.run(alnum|under, end, 64)
+	if c := j.byteAt(stop); c == ':' || c == '-' && stop-start == 2 || j.byteAt(start-1) == ':' {
+		j.address(start, stop)
+	}
 	if j.joined(start) {
 		return stop
 	}
 	if iban := j.iban(start, at); iban > 0 {
 		return iban
 	}
-	if !word.in(j.byteAt(stop)) {
-		if rule := lettersAndDigits(j.text[start:stop], j.plainNumbers); rule != "" {
-			j.add(rule, NationalID, start, stop)
-		} else if isWallet(j.text[start:stop]) {
-			j.add("wallet", Wallet, start, stop)
-		}
+	if stop-start < len("12345678Z") || word.in(j.byteAt(stop)) {
+		return stop
+	}
+	if rule := lettersAndDigits(j.text[start:stop], j.plainNumbers); rule != "" {
+		j.add(rule, NationalID, start, stop)
+	} else if isWallet(j.text[start:stop]) {
+		j.add("wallet", Wallet, start, stop)
 	}
 	return stop
 }

@@ -25,7 +25,7 @@ func TestLinear(t *testing.T) {
 	foods = append(foods, "eyJabcdefghijk.", "-----BEGIN X-----\n", "-----BEGIN X-----", "-----BEGIN X-----AAAAAAAAAAAAAAAAAAAA\n", "://a:", "a@", "a@b.", "1 ", "1.", "12-", "1234 ",
 		"+1", "(1", "DE89", "DE8 ", "a:", "ab:", "::", "0:", "password=", `password="`, "password is ", "token=a1", `"name":"token","value":`, "Bearer a", "Basic QQ==",
 		"arn:aws:", "/home/", "/home/a", ".local", "a.local", "-.local", "\\", "\\n", `\"`, "%3D", "aB3", "a", "A", "1", "/", "+", "=", "born 1 ", "ssn 123-", "é", "\x00", "1\xc2\xa0", "bc1q", "0x0")
-	const small, factor = 8 << 10, 8
+	const small, factor = 2 << 10, 8
 	for _, food := range foods {
 		n := small / len(food)
 		one, many := stepsOf(s, []byte(strings.Repeat(food, n))), stepsOf(s, []byte(strings.Repeat(food, n*factor)))

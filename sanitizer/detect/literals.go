@@ -6,8 +6,6 @@ type kind uint8
 const (
 	kindKey    kind = iota // index: row of keyFormats
 	kindDigit              // first digit of a number
-	kindColon              // in a MAC or IPv6 address
-	kindDash               // in a MAC address
 	kindAt                 // e-mail address, git remote
 	kindJWT                // eyJ
 	kindPEM                // -----BEGIN
@@ -32,8 +30,6 @@ type literal struct {
 
 // fixedLiterals are those that are no rows of a table.
 var fixedLiterals = [...]literal{
-	{":", kindColon, 0},
-	{"-", kindDash, 0},
 	{"@", kindAt, 0},
 	{"%40", kindAt, 0},
 	{"eyj", kindJWT, 0},

@@ -1,8 +1,6 @@
 package detect
 
-import (
-	"bytes"
-)
+import "bytes"
 
 // secretName is the part of a name that says that its value is a secret.
 type secretName struct {
@@ -60,7 +58,7 @@ var keyOwners = [...]string{
 
 // nameTails may follow a stem: "secretValue", "token_b64". Any other word
 // makes the name one of something else: "token_count", "password_hint".
-var nameTails = [...]string{"", "value", "key", "token", "secret", "hash", "b64", "base64", "string", "str", "text", "plain", "data", "header", "raw"}
+var nameTails = [...]string{"value", "key", "token", "secret", "hash", "b64", "base64", "string", "str", "text", "plain", "data", "header", "raw"}
 
 // maxName and maxValue bound what is looked at around a stem.
 const (
@@ -76,14 +74,18 @@ func (j *job) named(n *secretName, start, end int) {
 		return
 	}
 	stop := j.run(ident|dash, end, maxName)
-	if !isSecretName(n, j.owner(start), j.text[end:stop]) {
+	after := j.text[end:stop]
+	if !isNameTail(after) {
 		return
 	}
 	value, said, ok := j.separator(stop)
-	if !ok && j.isFlag(start) && j.byteAt(stop) == ' ' {
-		value, ok = stop+1, true
+	if !ok && (j.byteAt(stop) != ' ' || !j.isFlag(start)) {
+		return
 	}
-	if ok {
+	if !ok {
+		value = stop + 1
+	}
+	if isSecretName(n, j.owner(start)) {
 		j.value(value, n.password, said)
 	}
 }
@@ -104,23 +106,35 @@ func (j *job) isFlag(at int) bool {
 	return j.has(from, "--") || j.has(from, "-p")
 }
 
-// isSecretName judges what stands around a stem.
-func isSecretName(n *secretName, before, after []byte) bool {
-	after = bytes.TrimLeft(bytes.TrimRight(after, "0123456789_-"), "_-")
-	known := false
+// isNameTail reports what may follow a stem, up to the name's end.
+func isNameTail(after []byte) bool {
+	for len(after) > 0 && (dash | under).in(after[0]) {
+		after = after[1:]
+	}
+	for len(after) > 0 && (dash | under | digit).in(after[len(after)-1]) {
+		after = after[:len(after)-1]
+	}
+	if len(after) == 0 {
+		return true
+	}
 	for _, tail := range nameTails {
-		known = known || len(tail) == len(after) && bytes.EqualFold(after, []byte(tail))
+		if len(tail) == len(after) && tail[0] == fold(after[0]) && bytes.EqualFold(after, []byte(tail)) {
+			return true
+		}
 	}
-	if !known {
-		return false
-	}
-	last := len(before) - 1
-	divided := last < 0 || !letters.in(before[last])
+	return false
+}
+
+// isSecretName judges what stands before a stem.
+func isSecretName(n *secretName, before []byte) bool {
 	switch n.needs {
 	case anOwner:
-		return hasOwner(bytes.TrimRight(before, "_-"))
+		for len(before) > 0 && (dash | under).in(before[len(before)-1]) {
+			before = before[:len(before)-1]
+		}
+		return hasOwner(before)
 	case wholeWord:
-		return divided
+		return len(before) == 0 || !letters.in(before[len(before)-1])
 	}
 	return true
 }
@@ -294,7 +308,7 @@ func (j *job) introduce(member []byte) {
 			case kindName:
 				n := &secretNames[l.index]
 				stop := ident.run(member, i+1, maxName)
-				if isSecretName(n, j.owner(i+1-len(l.text)), member[i+1:stop]) {
+				if isNameTail(member[i+1:stop]) && isSecretName(n, j.owner(i+1-len(l.text))) {
 					secret, password = true, password || n.password
 				}
 			}

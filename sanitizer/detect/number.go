@@ -27,9 +27,18 @@ type number struct {
 func (j *job) number(at int) {
 	end := j.run(digit, at, len(j.text))
 	j.numberEnd = end
-	if letterBefore := at > 0 && (letters | under).in(j.text[at-1]) && !j.escaped(at); letterBefore || (letters | under).in(j.byteAt(end)) {
+	if at > 0 && (letters|under).in(j.text[at-1]) && !j.escaped(at) || (letters | under).in(j.byteAt(end)) {
 		j.numberEnd = max(end, j.lettered(at, end))
 		return
+	}
+	if j.byteAt(end) == ':' || j.byteAt(at-1) == ':' || j.byteAt(end) == '-' && end-at == 2 {
+		j.address(at, end)
+	}
+	const fewest = 7 // digits of one group that mean something
+	if next := j.between(end); next == end || !digit.in(j.byteAt(next)) {
+		if end-at < fewest && !j.near(nearBirth, at) && j.byteAt(at-1) != ' ' {
+			return
+		}
 	}
 	if end-at > maxDigits {
 		return

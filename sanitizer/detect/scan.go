@@ -17,7 +17,7 @@ type job struct {
 	last [contexts]int
 	// Up to where text has been judged by rules that look ahead, so that no
 	// byte is looked at again and again.
-	numberEnd, addressEnd, valueEnd, blockEnd int
+	numberEnd, addressEnd, valueEnd, blockEnd, keyEnd int
 	// plainNumbers says that numbers are ids, times or counts.
 	plainNumbers bool
 	// steps counts the bytes that rules looked at, for a test of linear time.
@@ -60,10 +60,11 @@ func (j *job) scan() {
 // literals runs the automaton over text[from:to].
 func (j *job) literals(from, to int) {
 	a := j.s.literals
+	next, class, accept := a.next, &a.class, a.accept
 	state := uint32(0)
 	for i, c := range j.text[from:to] {
-		state = a.next[state+uint32(a.class[c])]
-		if state < a.accept {
+		state = next[state+uint32(class[c])]
+		if state < accept {
 			continue
 		}
 		ends := a.found(state)
@@ -85,10 +86,6 @@ func (j *job) start(l *literal, end int) {
 		if end > j.numberEnd {
 			j.number(end - 1)
 		}
-	case kindColon:
-		j.colon(end - 1)
-	case kindDash:
-		j.mac(end - 1)
 	case kindAt:
 		j.at(end-len(l.text), end)
 	case kindJWT:
