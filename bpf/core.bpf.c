@@ -19,6 +19,7 @@ enum shape {
 	SHAPE_SPLICE,
 	SHAPE_CLOSE,
 	SHAPE_URING,
+	SHAPE_MMAP,
 };
 
 struct call {
@@ -29,6 +30,19 @@ struct call {
 	__u32 msg_flags;
 	__u32 tgid;
 };
+
+// The files that processes run code of: when user space was told of each, ~0
+// where it needs no telling.
+struct code_key {
+	__u64 ino, dev;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct code_key);
+	__type(value, __u64);
+} code_files SEC(".maps");
 
 // The descriptors of AF_UNIX connections, to see them closed: they have no
 // tracepoint of their own.
@@ -99,6 +113,9 @@ static __always_inline int classify(struct call *c, struct pt_regs *regs)
 		break;
 	case NR_io_uring_enter:
 		c->shape = SHAPE_URING;
+		break;
+	case NR_mmap:
+		c->shape = nest_on && SYSCALL_ARG2(regs) & PROT_EXEC ? SHAPE_MMAP : SHAPE_NONE;
 		break;
 	}
 	return c->shape;
@@ -465,6 +482,39 @@ static __noinline int on_socket(struct call *k, __u32 fd)
 	return 1;
 }
 
+// Tells of a file that a process begins to run code of, once: probes are on
+// files, whoever maps them. It is told again a second later, in case that its
+// process had ended before it could be looked at.
+static __noinline int note_code(struct file *file, __u32 tgid)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct code_key key = {.ino = BPF_CORE_READ(inode, i_ino), .dev = BPF_CORE_READ(inode, i_sb, s_dev)};
+	__u64 *told = bpf_map_lookup_elem(&code_files, &key), now = bpf_ktime_get_boot_ns();
+	struct lc_control e = {};
+
+	if (!key.ino || (told && (*told == ~0ull || now - *told < 1000000000)))
+		return 0;
+	bpf_map_update_elem(&code_files, &key, &now, BPF_ANY);
+	e.kind = EVENT_CODE;
+	e.time = now;
+	e.tgid = tgid;
+	e.ssl = key.ino;
+	e.start = key.dev;
+	send_control(&e);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_process_exec(__u64 *ctx)
+{
+	struct linux_binprm *bprm = (struct linux_binprm *)ctx[2];
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	if (nest_on && process_wanted(tgid))
+		note_code(bprm->file, tgid);
+	return 0;
+}
+
 SEC("tp_btf/sys_exit")
 int on_sys_exit(__u64 *ctx)
 {
@@ -480,6 +530,11 @@ int on_sys_exit(__u64 *ctx)
 	k.arg[1] = SYSCALL_ARG1(regs);
 	k.arg[2] = SYSCALL_ARG2(regs);
 	k.g = GOROUTINE(regs);
+	if (k.shape == SHAPE_MMAP) {
+		if (process_wanted(k.tgid))
+			note_code(file_of(SYSCALL_ARG4(regs)), k.tgid);
+		return 0;
+	}
 	if (k.shape == SHAPE_CLOSE) {
 		if (want_unix)
 			on_close(&k);

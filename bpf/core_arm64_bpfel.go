@@ -18,6 +18,7 @@ import (
 const (
 	coreMapCgroups         = "cgroups"
 	coreMapCiphers         = "ciphers"
+	coreMapCodeFiles       = "code_files"
 	coreMapComms           = "comms"
 	coreMapConns           = "conns"
 	coreMapControlRing     = "control_ring"
@@ -33,6 +34,7 @@ const (
 	coreMapUnixFds         = "unix_fds"
 	coreMapVerdicts        = "verdicts"
 	coreProgJoin           = "join"
+	coreProgOnProcessExec  = "on_process_exec"
 	coreProgOnProcessExit  = "on_process_exit"
 	coreProgOnReceiveReset = "on_receive_reset"
 	coreProgOnSendReset    = "on_send_reset"
@@ -99,6 +101,7 @@ type coreSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type coreProgramSpecs struct {
 	Join           *ebpf.ProgramSpec `ebpf:"join"`
+	OnProcessExec  *ebpf.ProgramSpec `ebpf:"on_process_exec"`
 	OnProcessExit  *ebpf.ProgramSpec `ebpf:"on_process_exit"`
 	OnReceiveReset *ebpf.ProgramSpec `ebpf:"on_receive_reset"`
 	OnSendReset    *ebpf.ProgramSpec `ebpf:"on_send_reset"`
@@ -112,6 +115,7 @@ type coreProgramSpecs struct {
 type coreMapSpecs struct {
 	Cgroups     *ebpf.MapSpec `ebpf:"cgroups"`
 	Ciphers     *ebpf.MapSpec `ebpf:"ciphers"`
+	CodeFiles   *ebpf.MapSpec `ebpf:"code_files"`
 	Comms       *ebpf.MapSpec `ebpf:"comms"`
 	Conns       *ebpf.MapSpec `ebpf:"conns"`
 	ControlRing *ebpf.MapSpec `ebpf:"control_ring"`
@@ -172,6 +176,7 @@ func (o *coreObjects) Close() error {
 type coreMaps struct {
 	Cgroups     *ebpf.Map `ebpf:"cgroups"`
 	Ciphers     *ebpf.Map `ebpf:"ciphers"`
+	CodeFiles   *ebpf.Map `ebpf:"code_files"`
 	Comms       *ebpf.Map `ebpf:"comms"`
 	Conns       *ebpf.Map `ebpf:"conns"`
 	ControlRing *ebpf.Map `ebpf:"control_ring"`
@@ -192,6 +197,7 @@ func (m *coreMaps) Close() error {
 	return _CoreClose(
 		m.Cgroups,
 		m.Ciphers,
+		m.CodeFiles,
 		m.Comms,
 		m.Conns,
 		m.ControlRing,
@@ -236,6 +242,7 @@ type coreVariables struct {
 // It can be passed to loadCoreObjects or ebpf.CollectionSpec.LoadAndAssign.
 type corePrograms struct {
 	Join           *ebpf.Program `ebpf:"join"`
+	OnProcessExec  *ebpf.Program `ebpf:"on_process_exec"`
 	OnProcessExit  *ebpf.Program `ebpf:"on_process_exit"`
 	OnReceiveReset *ebpf.Program `ebpf:"on_receive_reset"`
 	OnSendReset    *ebpf.Program `ebpf:"on_send_reset"`
@@ -246,6 +253,7 @@ type corePrograms struct {
 func (p *corePrograms) Close() error {
 	return _CoreClose(
 		p.Join,
+		p.OnProcessExec,
 		p.OnProcessExit,
 		p.OnReceiveReset,
 		p.OnSendReset,

@@ -96,6 +96,9 @@ const (
 	Bind
 	// Unbind: the TLS library's stream ended.
 	Unbind
+	// Code: the process TGID runs code of a file that is not known; see
+	// [Probes.Known].
+	Code
 )
 
 // ConnFlags say what a connection is.

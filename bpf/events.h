@@ -51,6 +51,9 @@ enum event_kind {
 	EVENT_BIND = 8,
 	// A stream of a TLS library ended; pos are its lengths.
 	EVENT_UNBIND = 9,
+	// A process (tgid) runs code of a file (inode ssl, device start) that user
+	// space does not know.
+	EVENT_CODE = 10,
 };
 
 enum event_source {

@@ -60,6 +60,7 @@ enum {
 #define MSG_TRUNC 0x20
 #define MSG_ERRQUEUE 0x2000
 #define S_IFMT 0170000
+#define PROT_EXEC 4
 #define S_IFSOCK 0140000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -140,14 +141,23 @@ struct socket {
 	struct sock *sk;
 };
 
+struct super_block {
+	u32 s_dev;
+};
+
 struct inode {
 	unsigned short i_mode;
+	struct super_block *i_sb;
 	unsigned long i_ino;
 };
 
 struct file {
 	struct inode *f_inode;
 	void *private_data;
+};
+
+struct linux_binprm {
+	struct file *file;
 };
 
 struct fdtable {
@@ -220,11 +230,13 @@ struct pt_regs {
 #define SYSCALL_ARG1(regs) ((regs)->si)
 #define SYSCALL_ARG2(regs) ((regs)->dx)
 #define SYSCALL_ARG3(regs) ((regs)->r10)
+#define SYSCALL_ARG4(regs) ((regs)->r8)
 #define GOROUTINE(regs) ((regs)->r14)
 enum {
 	NR_read = 0,
 	NR_write = 1,
 	NR_close = 3,
+	NR_mmap = 9,
 	NR_readv = 19,
 	NR_writev = 20,
 	NR_sendfile = 40,
@@ -246,6 +258,7 @@ enum {
 #define SYSCALL_ARG1(regs) ((regs)->regs[1])
 #define SYSCALL_ARG2(regs) ((regs)->regs[2])
 #define SYSCALL_ARG3(regs) ((regs)->regs[3])
+#define SYSCALL_ARG4(regs) ((regs)->regs[4])
 #define GOROUTINE(regs) ((regs)->regs[28])
 enum {
 	NR_close = 57,
@@ -261,6 +274,7 @@ enum {
 	NR_shutdown = 210,
 	NR_sendmsg = 211,
 	NR_recvmsg = 212,
+	NR_mmap = 222,
 	NR_accept4 = 242,
 	NR_recvmmsg = 243,
 	NR_sendmmsg = 269,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -23,6 +24,8 @@ type Kernel struct {
 	control *ringbuf.Reader
 	data    *ringbuf.Reader
 	record  ringbuf.Record
+	// probes are those of TLS libraries, nil without.
+	probes atomic.Pointer[Probes]
 }
 
 // Load loads and attaches the programs and finds the connections that are open
@@ -67,15 +70,20 @@ func (k *Kernel) start(o *Options) (err error) {
 	past := time.Unix(0, 0)
 	k.control.SetDeadline(past)
 	k.data.SetDeadline(past)
-	return k.attach()
+	return k.attach(o)
 }
 
 // attach begins with the life of connections, so that the iterator finds all
 // that it misses, and ends with the calls. The iterator also tells the
 // programs which process is ours.
-func (k *Kernel) attach() error {
+func (k *Kernel) attach(o *Options) error {
 	for _, name := range []string{coreProgOnSetState, coreProgOnReceiveReset, coreProgOnSendReset, coreProgOnProcessExit} {
 		if err := k.attachTracing(name); err != nil {
+			return err
+		}
+	}
+	if o.Nested {
+		if err := k.attachTracing(coreProgOnProcessExec); err != nil {
 			return err
 		}
 	}
@@ -159,7 +167,11 @@ func (k *Kernel) Counts() (Counts, error) { return readCounts(k.coll.Maps[coreMa
 
 // SetLadder says how much is copied of what comes from now on.
 func (k *Kernel) SetLadder(step Step) error {
-	if err := k.coll.Variables[coreVarLadderStep].Set(uint32(step)); err != nil {
+	err := k.coll.Variables[coreVarLadderStep].Set(uint32(step))
+	if p := k.probes.Load(); p != nil {
+		err = errors.Join(err, p.coll.Variables[tlsVarLadderStep].Set(uint32(step)))
+	}
+	if err != nil {
 		return fmt.Errorf("set ladder step: %w", err)
 	}
 	return nil

@@ -76,7 +76,7 @@ func checkEntries(t *testing.T, path string, im *Implementation) {
 
 func TestSystemLibraries(t *testing.T) {
 	ssl := []Func{
-		SSLRead, SSLReadEx, SSLWrite, SSLWriteEx, SSLHandshake, SSLShutdown,
+		SSLRead, SSLReadEx, SSLWrite, SSLWriteEx, SSLReadEarly, SSLWriteEarly, SSLHandshake,
 		SSLSetFD, SSLSetRFD, SSLSetWFD, SSLSetBIO, SSLFree,
 	}
 	tests := []struct {

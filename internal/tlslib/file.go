@@ -22,15 +22,16 @@ const (
 // Func is a function with a meaning to the recorder.
 type Func uint8
 
-// The functions. SSL_… and BIO_… are those of OpenSSL and BoringSSL; GoRead
-// and GoWrite are the methods of crypto/tls.Conn.
+// The functions. SSL… and BIO… are those of OpenSSL and BoringSSL; GoRead and
+// GoWrite are the methods of crypto/tls.Conn. Package bpf has the same numbers.
 const (
 	SSLRead Func = iota + 1
 	SSLReadEx
 	SSLWrite
 	SSLWriteEx
+	SSLReadEarly
+	SSLWriteEarly
 	SSLHandshake
-	SSLShutdown
 	SSLSetFD
 	SSLSetRFD
 	SSLSetWFD
@@ -45,7 +46,8 @@ const (
 var symbols = map[string]Func{
 	"SSL_read": SSLRead, "SSL_read_ex": SSLReadEx,
 	"SSL_write": SSLWrite, "SSL_write_ex": SSLWriteEx,
-	"SSL_do_handshake": SSLHandshake, "SSL_shutdown": SSLShutdown,
+	"SSL_read_early_data": SSLReadEarly, "SSL_write_early_data": SSLWriteEarly,
+	"SSL_do_handshake": SSLHandshake,
 	"SSL_set_fd": SSLSetFD, "SSL_set_rfd": SSLSetRFD, "SSL_set_wfd": SSLSetWFD,
 	"SSL_set_bio": SSLSetBIO, "SSL_free": SSLFree, "BIO_write": BIOWrite,
 }
