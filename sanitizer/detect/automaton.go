@@ -10,9 +10,13 @@ type automaton struct {
 	// which a literal ends come last: from accept on.
 	next   []uint32
 	accept uint32
-	// ends holds, for each accepting state, the literals that end there.
-	ends [][]uint16
+	// ends says, for each accepting state, which of ids end there.
+	ends []span
+	ids  []uint16
 }
+
+// span is a part of automaton.ids.
+type span struct{ from, to uint16 }
 
 // trieNode is a state while the automaton is built.
 type trieNode struct {
@@ -108,16 +112,21 @@ func (a *automaton) lay(nodes []trieNode, order []int32, classes int) {
 		}
 	}
 	a.next = make([]uint32, len(nodes)<<a.shift)
-	a.ends = make([][]uint16, uint32(len(nodes))-a.accept>>a.shift)
+	a.ends = make([]span, uint32(len(nodes))-a.accept>>a.shift)
 	for n := range nodes {
 		for c := range classes {
 			a.next[row[n]+uint32(c)] = row[nodes[n].next[c]]
 		}
 		if row[n] >= a.accept {
-			a.ends[(row[n]-a.accept)>>a.shift] = nodes[n].ends
+			from := uint16(len(a.ids))
+			a.ids = append(a.ids, nodes[n].ends...)
+			a.ends[(row[n]-a.accept)>>a.shift] = span{from, uint16(len(a.ids))}
 		}
 	}
 }
 
 // found is the literals that end in an accepting state.
-func (a *automaton) found(state uint32) []uint16 { return a.ends[(state-a.accept)>>a.shift] }
+func (a *automaton) found(state uint32) []uint16 {
+	s := a.ends[(state-a.accept)>>a.shift]
+	return a.ids[s.from:s.to]
+}

@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"slices"
 )
 
 // Class is what kind of thing a rule finds.
@@ -54,7 +55,8 @@ type Config struct {
 	// Off names rules that are not used.
 	Off []string
 	// Terms are literals found wherever they stand, in any case of their
-	// ASCII letters: project names, customers, machines.
+	// ASCII letters: project names, customers, machines. One that begins with
+	// a digit is found at the beginning of a number only.
 	Terms []string
 }
 
@@ -65,6 +67,7 @@ type Scanner struct {
 	table    []literal      // the automaton's, by number
 	order    map[string]int // precedence of rules
 	off      map[string]bool
+	terms    []string
 }
 
 // New makes a Scanner, which takes about a millisecond. It fails on a rule
@@ -85,7 +88,8 @@ func New(cfg Config) (*Scanner, error) {
 			return nil, fmt.Errorf("term %d is empty: it would be found everywhere", i)
 		}
 	}
-	s.table = literals(cfg.Terms)
+	s.terms = slices.Clone(cfg.Terms)
+	s.table = literals(s.terms)
 	texts := make([]string, len(s.table))
 	for i, l := range s.table {
 		texts[i] = l.text

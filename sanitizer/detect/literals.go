@@ -4,21 +4,22 @@ package detect
 type kind uint8
 
 const (
-	kindKey    kind = iota // index: row of keyFormats
-	kindDigit              // first digit of a number
-	kindAt                 // e-mail address, git remote
-	kindJWT                // eyJ
-	kindPEM                // -----BEGIN
-	kindURL                // ://
-	kindScheme             // Bearer, Basic
-	kindName               // index: row of secretNames
-	kindHome               // /home/, \Users\
-	kindHost               // index: row of hostSuffixes
-	kindARN                // arn:aws
-	kindAzure              // /subscriptions/
-	kindBech32             // bc1
-	kindNear               // index: context
-	kindTerm               // a literal of the user's
+	kindKey     kind = iota // index: row of keyFormats
+	kindDigit               // first digit of a number
+	kindAt                  // e-mail address, git remote
+	kindPercent             // the same with the '@' as %40
+	kindJWT                 // eyJ
+	kindPEM                 // -----BEGIN
+	kindURL                 // ://
+	kindScheme              // Bearer, Basic
+	kindName                // index: row of secretNames
+	kindHome                // /home/, \Users\
+	kindHost                // index: row of hostSuffixes
+	kindARN                 // arn:aws
+	kindAzure               // /subscriptions/
+	kindBech32              // bc1
+	kindNear                // index: context
+	kindTerm                // index: term of the user's
 )
 
 // literal is a string that the automaton finds, and what it starts.
@@ -31,7 +32,7 @@ type literal struct {
 // fixedLiterals are those that are no rows of a table.
 var fixedLiterals = [...]literal{
 	{"@", kindAt, 0},
-	{"%40", kindAt, 0},
+	{"%4", kindPercent, 0},
 	{"eyj", kindJWT, 0},
 	{"-----begin ", kindPEM, 0},
 	{"://", kindURL, 0},
@@ -66,8 +67,18 @@ func literals(terms []string) []literal {
 			all = append(all, literal{w, kindNear, c})
 		}
 	}
-	for _, t := range terms {
-		all = append(all, literal{t, kindTerm, 0})
+	for i, t := range terms {
+		all = append(all, literal{beforeNumber(t), kindTerm, i})
 	}
 	return all
+}
+
+// beforeNumber is a term up to the first digit of the number that ends it:
+// inside a number that was judged the automaton's findings are not looked at.
+func beforeNumber(term string) string {
+	end := len(term)
+	for end > 1 && digit.in(term[end-1]) && digit.in(term[end-2]) {
+		end--
+	}
+	return term[:end]
 }

@@ -28,7 +28,12 @@ func (j *job) number(at int) {
 	end := j.run(digit, at, len(j.text))
 	j.numberEnd = end
 	if at > 0 && (letters|under).in(j.text[at-1]) && !j.escaped(at) || (letters | under).in(j.byteAt(end)) {
-		j.numberEnd = max(end, j.lettered(at, end))
+		if at >= j.wordEnd {
+			j.wordEnd = j.lettered(at, end)
+		}
+		return
+	}
+	if at < j.wordEnd { // part of an IBAN
 		return
 	}
 	if j.byteAt(end) == ':' || j.byteAt(at-1) == ':' || j.byteAt(end) == '-' && end-at == 2 {
@@ -120,8 +125,10 @@ func (j *job) digits(num *number) int {
 	if end := j.card(num); end > 0 {
 		return end
 	}
-	if end := j.national(num); end > 0 {
-		return end
+	if first := num.groups[0].len(); first > 8 || first < 7 && num.n > 1 {
+		if end := j.national(num); end > 0 {
+			return end
+		}
 	}
 	return j.phone(num)
 }

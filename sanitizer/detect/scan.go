@@ -17,7 +17,7 @@ type job struct {
 	last [contexts]int
 	// Up to where text has been judged by rules that look ahead, so that no
 	// byte is looked at again and again.
-	numberEnd, addressEnd, valueEnd, blockEnd, keyEnd int
+	numberEnd, wordEnd, addressEnd, valueEnd, blockEnd, keyEnd int
 	// plainNumbers says that numbers are ids, times or counts.
 	plainNumbers bool
 	// steps counts the bytes that rules looked at, for a test of linear time.
@@ -64,14 +64,10 @@ func (j *job) literals(from, to int) {
 	state := uint32(0)
 	for i, c := range j.text[from:to] {
 		state = next[state+uint32(class[c])]
-		if state < accept {
+		if state < accept || from+i < j.numberEnd && digit.in(c) {
 			continue
 		}
-		ends := a.found(state)
-		if digit.in(c) && len(ends) == 1 && from+i < j.numberEnd {
-			continue
-		}
-		for _, id := range ends {
+		for _, id := range a.found(state) {
 			j.start(&j.s.table[id], from+i+1)
 		}
 	}
@@ -83,11 +79,13 @@ func (j *job) start(l *literal, end int) {
 	case kindKey:
 		j.key(&keyFormats[l.index], end)
 	case kindDigit:
-		if end > j.numberEnd {
-			j.number(end - 1)
-		}
+		j.number(end - 1)
 	case kindAt:
 		j.at(end-len(l.text), end)
+	case kindPercent:
+		if j.byteAt(end) == '0' {
+			j.at(end-len(l.text), end+1)
+		}
 	case kindJWT:
 		j.jwt(end - len(l.text))
 	case kindPEM:
@@ -111,7 +109,9 @@ func (j *job) start(l *literal, end int) {
 	case kindNear:
 		j.told(l, end)
 	case kindTerm:
-		j.add("term", Term, end-len(l.text), end)
+		if start, term := end-len(l.text), j.s.terms[l.index]; j.hasWord(start, term) {
+			j.add("term", Term, start, start+len(term))
+		}
 	}
 }
 
