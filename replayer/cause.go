@@ -14,7 +14,7 @@ func causeOf(ctx context.Context) error {
 	if cause == nil {
 		return nil
 	}
-	for _, known := range []error{errFirstToken, errIdle, errTotal, errDrain, errBudget} {
+	for _, known := range []error{errFirstToken, errIdle, errTotal, errPlan, errDrain, errBudget} {
 		if errors.Is(cause, known) {
 			return known
 		}
@@ -44,6 +44,8 @@ func cutOutcome(ctx context.Context) (trace.Outcome, trace.OutcomeDetail) {
 		return trace.OutcomeTimeout, trace.DetailIdle
 	case errors.Is(causeOf(ctx), errTotal):
 		return trace.OutcomeTimeout, trace.DetailTotal
+	case errors.Is(causeOf(ctx), errPlan):
+		return trace.OutcomeClientAbort, trace.DetailPlan
 	case errors.Is(causeOf(ctx), errDrain):
 		return trace.OutcomeClientAbort, trace.DetailDrain
 	default:

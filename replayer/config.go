@@ -32,6 +32,12 @@ type Config struct {
 	// NoRepeat leaves out the extra replicate of the lowest load that ends a
 	// run of three loads or more, by which drift of the service shows.
 	NoRepeat bool
+	// Sessions says when turns of a conversation are due; "" = causal, but
+	// strict under resample, which keeps no conversation together.
+	Sessions Sessions
+	// NoCancels waits for answers that the recorded client gave up on, instead
+	// of giving up after as many tokens.
+	NoCancels bool
 	// Scaling is how the recorded arrivals become the offered load;
 	// "" = superpose.
 	Scaling Scaling
@@ -153,6 +159,7 @@ func (c Config) withDefaults() Config {
 	c.MaxLag = orDefault(c.MaxLag, defaultMaxLag)
 	c.Scaling = orDefault(c.Scaling, Superpose)
 	c.CapPolicy = orDefault(c.CapPolicy, CapDrop)
+	c.Sessions = orDefault(c.Sessions, defaultSessions(c.Scaling))
 	c.Cache = orDefault(c.Cache, CacheAsTrace)
 	c.CV = orDefault(c.CV, 1)
 	c.Breaker = c.Breaker.withDefaults()
@@ -160,6 +167,13 @@ func (c Config) withDefaults() Config {
 		c.cpuTime = processCPU
 	}
 	return c
+}
+
+func defaultSessions(s Scaling) Sessions {
+	if s == Resample {
+		return SessionsStrict
+	}
+	return SessionsCausal
 }
 
 func orDefault[T comparable](v, def T) T {
@@ -183,6 +197,12 @@ func (c *Config) check() error {
 	}
 	if !slices.Contains([]Scaling{Superpose, Thin, Compress, Resample}, c.Scaling) {
 		return inputError("use superpose, thin, compress or resample", "unknown scaling %q", c.Scaling)
+	}
+	if !slices.Contains([]Sessions{SessionsCausal, SessionsStrict, SessionsClosed}, c.Sessions) {
+		return inputError("use causal, strict or closed", "unknown way %q to hold sessions", c.Sessions)
+	}
+	if c.Scaling == Resample && c.Sessions != SessionsStrict {
+		return inputError("use --sessions strict, or another --scaling", "resample keeps no conversation together: sessions cannot be %s", c.Sessions)
 	}
 	if !slices.Contains([]CapPolicy{CapDrop, CapQueue}, c.CapPolicy) {
 		return inputError("use drop or queue", "unknown policy %q for the in-flight limit", c.CapPolicy)

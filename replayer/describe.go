@@ -13,7 +13,7 @@ import (
 func (r *run) describe() trace.Run {
 	return trace.Run{
 		TraceID: r.trace.Manifest.TraceID, Target: r.target.Scheme + "://" + r.target.Host, Seed: r.cfg.Seed,
-		Loop: "open", Scaling: string(r.cfg.Scaling),
+		Loop: "open", Sessions: string(r.cfg.Sessions), Scaling: string(r.cfg.Scaling),
 		RecordedPerS: r.timeline.perS(), RecordedPeakPerS: r.timeline.peakPerS(),
 		HoldNs: int64(r.cfg.Hold), WarmupNs: int64(r.cfg.Warmup), DrainNs: int64(r.cfg.Drain),
 		FirstTokenNs: int64(r.cfg.Timeouts.FirstToken), IdleNs: int64(r.cfg.Timeouts.Idle), TotalNs: int64(r.cfg.Timeouts.Total),
@@ -32,6 +32,12 @@ func (r *run) knobs() []string {
 	}
 	if cfg.Model != "" {
 		knobs = append(knobs, "model="+cfg.Model)
+	}
+	if n := r.turns.followers(); n > 0 {
+		knobs = append(knobs, fmt.Sprintf("sessions=%s: %d of %d requests follow another", cfg.Sessions, n, len(r.recs)))
+	}
+	if n := r.cancels(); n > 0 {
+		knobs = append(knobs, fmt.Sprintf("cancels=%s: %d of %d recorded clients gave up", onOff(!cfg.NoCancels), n, len(r.recs)))
 	}
 	if cfg.IgnoreEOS {
 		knobs = append(knobs, "ignore_eos")

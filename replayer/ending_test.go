@@ -20,7 +20,7 @@ import (
 func TestKillSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		const stopAt = 4 * time.Second
+		const stopAt = 4*time.Second + 500*time.Microsecond // between two sends
 		time.AfterFunc(stopAt, cancel)
 		began := time.Now()
 		var lastSend atomic.Int64

@@ -29,6 +29,7 @@ var (
 	errFirstToken = errors.New("deadline for the first token passed")
 	errIdle       = errors.New("deadline between events passed")
 	errTotal      = errors.New("deadline for the whole answer passed")
+	errPlan       = errors.New("given up where the recorded client gave up")
 	errDrain      = errors.New("still open when the drain ended")
 	errKill       = errors.New("stopped by the user")
 	errBudget     = errors.New("token budget spent")

@@ -37,6 +37,9 @@ type exchange struct {
 	rec *trace.Record
 	ctx context.Context
 	dog *watchdog
+	// plan is where to give up on the answer; nil = nowhere.
+	plan   *cancelPlan
+	cancel context.CancelCauseFunc
 
 	wantConn, gotConn   stamp
 	wroteHead, wroteAll stamp
@@ -79,8 +82,12 @@ func (s *sender) exchange(it *item) *outcome {
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	x := &exchange{it: it, rec: out.rec, ctx: ctx, dog: watch(s.limits, cancel)}
+	x := &exchange{it: it, rec: out.rec, ctx: ctx, cancel: cancel, dog: watch(s.limits, cancel)}
 	defer x.dog.stop()
+	if !s.patient {
+		x.plan = plannedCancel(it.src)
+	}
+	defer x.giveUpLater()()
 	resp, err := s.base.RoundTrip(s.request(x))
 	if err != nil {
 		x.failed(err)

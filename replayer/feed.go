@@ -46,8 +46,8 @@ func (lv *level) feed(ready chan<- *item, primed chan<- struct{}) error {
 	defer prime()
 	r := lv.run
 	r.prompts.renew()
-	for _, a := range lv.arrivals {
-		it := newItem(r.recs[a.rec], a)
+	for i, a := range lv.arrivals {
+		it := lv.item(i)
 		var err error
 		it.prompt, err = r.prompts.make(it.src, copyKey{level: lv.key, instance: a.instance, warm: it.warm})
 		if err != nil {
@@ -80,4 +80,39 @@ func (r *run) afford(p *prompt) bool {
 	}
 	r.spent += cost
 	return true
+}
+
+// item makes the item of one arrival.
+func (lv *level) item(i int) *item {
+	a := lv.arrivals[i]
+	it := newItem(lv.run.recs[a.rec], a)
+	it.order, it.mode = i, lv.run.cfg.Sessions
+	if lv.waits != nil {
+		it.waits, it.leads = lv.waits[i], lv.leads[it.self]
+	}
+	return it
+}
+
+// link finds the turns that wait for others. In closed sessions a turn has no
+// time of its own: it is drawn up with the first of its conversation, so that
+// it is there when its turn comes.
+func (lv *level) link(p plan) {
+	r := lv.run
+	if r.cfg.Sessions == SessionsStrict || r.turns.followers() == 0 {
+		return
+	}
+	if r.cfg.Sessions == SessionsClosed {
+		lv.arrivals = r.turns.together(lv.arrivals)
+	}
+	shrink := 1.0
+	if r.cfg.Scaling == Compress {
+		shrink = p.perS / r.timeline.perS()
+	}
+	lv.waits = r.turns.link(lv.arrivals, shrink)
+	lv.leads = make(map[turn]bool)
+	for _, w := range lv.waits {
+		if w.on.rec != noTurn {
+			lv.leads[w.on] = true
+		}
+	}
 }

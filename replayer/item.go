@@ -19,6 +19,16 @@ type item struct {
 	at     time.Duration
 	due    time.Time
 	prompt prompt
+	// order is its place in the schedule, from 0.
+	order int
+	// self is its place in its conversation, waits the turn before it.
+	self  turn
+	waits wait
+	mode  Sessions
+	// late: the turn before ended after the time that the schedule meant.
+	late bool
+	// leads: another turn waits for this one.
+	leads bool
 	// held: the in-flight limit kept it back after it was due.
 	held bool
 }
@@ -26,12 +36,32 @@ type item struct {
 // newItem names the copy: the first keeps the recorded id, others append
 // their number.
 func newItem(src *trace.Record, a arrival) *item {
-	it := &item{src: src, warm: a.at < 0, at: a.at}
+	it := &item{
+		src: src, warm: a.at < 0, at: a.at,
+		self: turn{a.rec, a.instance}, waits: wait{on: turn{rec: noTurn}},
+	}
 	if a.instance > 0 {
 		it.suffix = "#" + strconv.FormatInt(a.instance+1, 10)
 	}
 	it.id = src.RequestID + it.suffix
 	return it
+}
+
+// follow sets when the item is due, once the turn before it has ended.
+func (it *item) follow(end time.Time) {
+	after := end.Add(it.waits.think)
+	if it.mode == SessionsClosed || after.After(it.due) {
+		it.late = after.After(it.due)
+		it.due = after
+	}
+}
+
+// before orders items by when they are due.
+func (it *item) before(o *item) bool {
+	if !it.due.Equal(o.due) {
+		return it.due.Before(o.due)
+	}
+	return it.order < o.order
 }
 
 // stampInfo are the facts that are the same for every record of a level.
@@ -70,8 +100,11 @@ func (s *stampInfo) record(it *item) *trace.Record {
 		r.ParentRequestID = appended(src.ParentRequestID, it.suffix)
 	}
 	r.Request = s.request(it)
-	if it.held {
+	switch {
+	case it.held:
 		r.LagCause = new(trace.LagCap)
+	case it.late:
+		r.LagCause = new(trace.LagSession)
 	}
 	return r
 }

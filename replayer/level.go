@@ -23,6 +23,8 @@ type level struct {
 	trace.Level
 	facts    facts
 	arrivals []arrival
+	waits    []wait // of each arrival; nil = none waits
+	leads    map[turn]bool
 	key      uint64
 	first    bool
 
@@ -55,6 +57,7 @@ func (r *run) level(ctx context.Context, l trace.Level) error {
 		return err
 	}
 	lv := &level{run: r, Level: l, arrivals: arrivals, key: p.key(), first: l.Order == 0}
+	lv.link(p)
 	lv.facts = facts{
 		level: &lv.Level, hold: r.cfg.Hold, drift: drift, cores: runtime.GOMAXPROCS(0),
 		shared: r.cfg.SharedProcess, policy: r.cfg.CapPolicy, maxLag: r.cfg.MaxLag, refused: make(map[int32]int64),
@@ -104,9 +107,9 @@ func (lv *level) begin(ready <-chan *item) {
 		lv.cancel(fmt.Errorf("%w: %w", ErrOutput, err))
 	})
 	lv.pacer = newPacer(lv.ctx, ready, r.cfg.MaxInFlight, r.cfg.CapPolicy, lv.unsent)
-	lv.pacer.start = start
+	lv.pacer.start, lv.pacer.end = start, end
 	s := r.sender
-	s.ctx, s.finish = lv.ctx, lv.sink.add
+	s.ctx, s.finish = lv.ctx, lv.finish
 	s.info = stampInfo{
 		level: lv.Index, port: int32(portOf(r.target)), tls: r.target.Scheme == "https",
 		seal: *r.trace.Manifest.Seal, version: r.cfg.Version,
@@ -173,19 +176,50 @@ func (lv *level) unsent(it *item, why trace.OutcomeDetail) {
 	rec := lv.run.sender.info.record(it)
 	rec.SetOutcome(trace.OutcomeNotSent, why)
 	lv.sink.add(&outcome{it: it, rec: rec})
+	lv.release(it, it.due)
+}
+
+// finish takes what became of an item that was sent.
+func (lv *level) finish(o *outcome) {
+	lv.release(o.it, time.Now())
+	lv.sink.add(o)
+}
+
+// release lets the turns go that waited for an item.
+func (lv *level) release(it *item, end time.Time) {
+	if it.leads {
+		lv.pacer.ended(it, end)
+	}
 }
 
 // leftOver records the arrivals that the pacer never came to.
 func (lv *level) leftOver() {
+	lv.leftWaiting()
 	held := lv.run.cfg.CapPolicy == CapQueue && lv.pacer.capHeld.Load()
 	why := unsentDetail(lv.ctx, held)
 	if lv.overBudget.Load() {
 		why = trace.DetailBudget
 	}
-	for _, a := range lv.arrivals[lv.pacer.taken:] {
-		it := newItem(lv.run.recs[a.rec], a)
-		it.due = lv.pacer.start.Add(a.at)
+	for i := range lv.arrivals[lv.pacer.taken:] {
+		it := lv.item(lv.pacer.taken + i)
+		it.due = lv.pacer.start.Add(it.at)
 		lv.unsent(it, why)
+	}
+}
+
+// leftWaiting records the turns that were not due before the window was over.
+// Those whose predecessor was still open then have no due time: they get the
+// window's end, outside of what is measured.
+func (lv *level) leftWaiting() {
+	for _, it := range lv.pacer.rest() {
+		if cause := causeOf(lv.ctx); cause != nil && !errors.Is(cause, errDrain) || it.waits.on.rec == noTurn {
+			lv.unsent(it, unsentDetail(lv.ctx, it.held))
+			continue
+		}
+		if it.due.Before(lv.pacer.end) {
+			it.due = lv.pacer.end
+		}
+		lv.unsent(it, trace.DetailSession)
 	}
 }
 

@@ -2,6 +2,7 @@ package replayer
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +22,8 @@ import (
 type pacer struct {
 	ctx   context.Context
 	start time.Time    // of the window
-	ready <-chan *item // in order of due time
+	end   time.Time    // of the window
+	ready <-chan *item // in order of the schedule
 	// sendable hands the items over, one for each time Pace says go. It has
 	// room for all that may be open, so that it never blocks.
 	sendable chan *item
@@ -34,13 +36,19 @@ type pacer struct {
 	capHeld    atomic.Bool
 	freed      chan struct{}
 	timer      *time.Timer
-	taken      int // items received from ready
+	taken      int  // items received from ready
+	fed        bool // ready is used up
+
+	mu     sync.Mutex // guards agenda
+	agenda *agenda
+	woken  chan struct{} // a turn has become free
 }
 
 func newPacer(ctx context.Context, ready <-chan *item, limit int, policy CapPolicy, unsent func(*item, trace.OutcomeDetail)) *pacer {
 	p := &pacer{
 		ctx: ctx, ready: ready, sendable: make(chan *item, limit+1), limit: int32(limit), policy: policy,
 		unsent: unsent, freed: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
+		agenda: newAgenda(), woken: make(chan struct{}, 1),
 	}
 	p.timer.Stop()
 	return p
@@ -56,7 +64,7 @@ func (p *pacer) Pace(time.Duration, uint64) (time.Duration, bool) {
 		if it == nil {
 			return 0, true
 		}
-		if !p.wait(it.due) || !p.admit(it) {
+		if !p.admit(it) {
 			if context.Cause(p.ctx) != nil {
 				p.unsent(it, unsentDetail(p.ctx, it.held))
 				return 0, true
@@ -80,35 +88,110 @@ func (p *pacer) target(t *vegeta.Target, register func(*item) string) error {
 	return nil
 }
 
+// next waits for the next item to be due. nil ends the level: everything was
+// sent, the window is over for turns that still wait, or the context ended.
 func (p *pacer) next() *item {
-	if p.ctx.Err() != nil {
-		return nil
+	for p.ctx.Err() == nil {
+		it, until := p.look()
+		switch {
+		case it != nil:
+			return it
+		case until.IsZero():
+			if !p.read() {
+				return nil
+			}
+		case !p.sleep(until):
+			return nil
+		}
+	}
+	return nil
+}
+
+// look takes the item that is due now. Else it says until when there is
+// nothing to do; a zero time = until the feed or a turn's end brings more.
+func (p *pacer) look() (it *item, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g := p.agenda
+	if len(g.due) == 0 || g.stamped == 0 && !p.fed {
+		return nil, time.Time{}
+	}
+	first := g.due[0]
+	if first.waits.on.rec != noTurn && !first.due.Before(p.end) {
+		return nil, p.end // turns that came free too late for this level
+	}
+	if time.Until(first.due) > 0 {
+		return nil, first.due
+	}
+	return g.pop(), time.Time{}
+}
+
+// read takes one item from the feed, or waits for a turn to end where the feed
+// is used up; false: nothing will come any more.
+func (p *pacer) read() bool {
+	if p.fed {
+		p.mu.Lock()
+		parked := len(p.agenda.parked)
+		p.mu.Unlock()
+		return parked > 0 && p.sleep(p.end)
 	}
 	select {
 	case it := <-p.ready:
-		if it != nil {
-			p.taken++
-			it.due = p.start.Add(it.at)
+		if it == nil {
+			p.fed = true
+			return true
 		}
-		return it
+		p.taken++
+		it.due = p.start.Add(it.at)
+		p.mu.Lock()
+		p.agenda.add(it)
+		p.mu.Unlock()
+		return true
+	case <-p.woken:
+		return true
 	case <-p.ctx.Done():
-		return nil
+		return false
 	}
 }
 
-func (p *pacer) wait(due time.Time) bool {
-	d := time.Until(due)
+// sleep waits until then or until a turn has become free; false at the end of
+// the window for what could still come, or where the context ended.
+func (p *pacer) sleep(until time.Time) bool {
+	d := time.Until(until)
 	if d <= 0 {
-		return p.ctx.Err() == nil
+		return until.Before(p.end)
 	}
 	p.timer.Reset(d)
+	defer p.timer.Stop()
 	select {
 	case <-p.timer.C:
+		return until.Before(p.end)
+	case <-p.woken:
 		return true
 	case <-p.ctx.Done():
-		p.timer.Stop()
 		return false
 	}
+}
+
+// ended says that a turn is over: those that follow it may go.
+func (p *pacer) ended(it *item, at time.Time) {
+	p.mu.Lock()
+	freed := p.agenda.end(it.self, at)
+	p.mu.Unlock()
+	if !freed {
+		return
+	}
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+// rest returns what was taken from the feed and never came to be due.
+func (p *pacer) rest() []*item {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.agenda.rest()
 }
 
 // admit counts the item as open; false if it may not be sent.

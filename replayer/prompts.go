@@ -141,6 +141,9 @@ func (p *prompter) make(r *trace.Record, key copyKey) (prompt, error) {
 
 // pin is the answer's length per choice.
 func (p *prompter) pin(r *trace.Record) *int32 {
+	if plannedCancel(r) != nil {
+		return r.MaxTokens // what was recorded of the answer is not all of it
+	}
 	n, _ := p.ledger.outputTokens(r)
 	if n == nil {
 		return nil

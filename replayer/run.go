@@ -45,6 +45,7 @@ type run struct {
 	recs     []*trace.Record
 	leftOut  []string
 	timeline *timeline
+	turns    *turns
 	prompts  *prompter
 	planner  Planner
 	levels   int // planned; 0 = a Planner decides
@@ -118,6 +119,7 @@ func newRun(cfg *Config, tr Trace, out Output) (*run, error) {
 	}
 	slices.SortStableFunc(r.recs, func(a, b *trace.Record) int { return cmp.Compare(a.StartUnixNs, b.StartUnixNs) })
 	r.timeline = newTimeline(r.recs, cfg.Seed, !cfg.NoSpread)
+	r.turns = newTurns(r.recs)
 	r.prompts = newPrompter(r.recs, tokens.Words(), cfg)
 	r.result.Outcomes = make(map[trace.Outcome]int64)
 	if files, ok := maxOpenFiles(); ok && cfg.Dial == nil {
@@ -160,7 +162,7 @@ func (r *run) connect() {
 	r.fits = newCalibration(r.prompts.refit)
 	r.sender = &sender{
 		base: newTransport(r.cfg, &r.dialled), target: r.target,
-		header: targetHeader(r.cfg.Headers), limits: r.cfg.Timeouts,
+		header: targetHeader(r.cfg.Headers), limits: r.cfg.Timeouts, patient: r.cfg.NoCancels,
 	}
 	// Timeout stays 0: Vegeta's own default of 30 s would cut long streams.
 	r.client = &http.Client{Transport: r.sender}

@@ -140,6 +140,7 @@ func (s *stream) event(e sse.Event) {
 		s.maxGap = max(s.maxGap, s.nowUs-s.lastToken)
 	}
 	s.lastToken = s.nowUs
+	s.x.giveUp(s.counted)
 }
 
 func (s *stream) read(e *sse.Event) llmwire.Chunk {

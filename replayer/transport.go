@@ -66,6 +66,8 @@ type sender struct {
 	target *url.URL
 	header http.Header
 	limits Timeouts
+	// patient: no answer is given up because the recorded client did.
+	patient bool
 
 	// By level:
 	ctx    context.Context

@@ -40,6 +40,9 @@ type facts struct {
 
 	records    int64 // all, the warm-up's too
 	sentInTime int64 // of those due in the window, sent before it was over
+	planned    int64 // given up where the recorded client gave up
+	waited     int64 // turns due later than scheduled: the one before was open
+	unready    int64 // turns that the window's end found waiting
 	lags       []int64
 	ttfts      []int64         // of answered requests due in the window
 	refused    map[int32]int64 // of those excluded, by status
@@ -57,13 +60,21 @@ type facts struct {
 func (f *facts) add(o *outcome) {
 	f.records++
 	l := f.level
+	if d := o.rec.OutcomeDetail; d != nil && *d == trace.DetailSession {
+		f.unready++
+	}
 	if !l.InWindow(o.rec.StartUnixNs) {
 		return
+	}
+	if o.it.late {
+		f.waited++
 	}
 	l.Scheduled++
 	l.Outcomes[o.rec.Outcome]++
 	l.Tally.Add(&o.rec.Result)
-	if r := &o.rec.Result; r.Class() == trace.ClassExcluded && r.StatusCode != nil {
+	if d := o.rec.OutcomeDetail; d != nil && *d == trace.DetailPlan {
+		f.planned++
+	} else if r := &o.rec.Result; r.Class() == trace.ClassExcluded && r.StatusCode != nil {
 		f.refused[*r.StatusCode]++
 	}
 	if !o.dispatched.IsZero() {
@@ -106,6 +117,7 @@ func (f *facts) judge() {
 	}
 	f.judgeBlamed(invalid)
 	f.judgeCPU(invalid)
+	f.judgeSessions()
 	if math.Abs(f.drift) > maxDrift {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("the schedule has %+.1f %% of the offered %.4g/s in its window: the trace is uneven there", 100*f.drift, l.OfferedPerS))
 	}
@@ -128,7 +140,7 @@ func (f *facts) lagLimit() time.Duration {
 // judgeBlamed looks at answers that say nothing of the load.
 func (f *facts) judgeBlamed(invalid func(string, ...any)) {
 	l := f.level
-	n := l.Tally.Excluded - l.Tally.ExcludedByUs
+	n := l.Tally.Excluded - l.Tally.ExcludedByUs - f.planned
 	share := float64(n) / float64(max(l.Scheduled, 1))
 	const text = "%d of %d requests (%.1f %%) were refused as wrong, %s: the service felt less than the load offered"
 	switch {
@@ -156,6 +168,21 @@ func (f *facts) refusals() string {
 		parts = append(parts, "see LAMBDAC_TARGET_HEADER_AUTHORIZATION")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// waitedWarning is the share of turns held up from which that is said.
+const waitedWarning = 0.01
+
+// judgeSessions says where conversations held the load back: then what the
+// service felt is below the load that the schedule meant.
+func (f *facts) judgeSessions() {
+	l := f.level
+	meant := float64(l.Scheduled + f.unready)
+	if n := f.waited + f.unready; float64(n) > waitedWarning*meant {
+		l.Warnings = append(l.Warnings, fmt.Sprintf(
+			"%d turns waited for the one before them, %d of them past the window's end: %.4g/s were due of %.4g/s meant",
+			n, f.unready, float64(l.Scheduled)/f.hold.Seconds(), l.OfferedPerS))
+	}
 }
 
 func (f *facts) judgeCPU(invalid func(string, ...any)) {

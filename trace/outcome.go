@@ -70,6 +70,9 @@ const (
 	DetailBudget      OutcomeDetail = "budget"
 	DetailStop        OutcomeDetail = "stop"
 	DetailClientFault OutcomeDetail = "client_fault"
+	// DetailSession: the turn before it had not ended when the level's window
+	// was over.
+	DetailSession OutcomeDetail = "session"
 	// cut_by_capture
 	DetailGap          OutcomeDetail = "gap"
 	DetailLateJoin     OutcomeDetail = "late_join"

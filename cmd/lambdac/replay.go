@@ -24,16 +24,17 @@ const headerPrefix = "LAMBDAC_TARGET_HEADER_"
 
 // replayFlags are the flags of replay that are no field of its configuration.
 type replayFlags struct {
-	cfg     replayer.Config
-	rate    float64
-	levels  []float64
-	scales  []float64
-	scaling string
-	onCap   string
-	cache   string
-	out     string
-	force   bool
-	asJSON  bool
+	cfg      replayer.Config
+	rate     float64
+	levels   []float64
+	scales   []float64
+	scaling  string
+	sessions string
+	onCap    string
+	cache    string
+	out      string
+	force    bool
+	asJSON   bool
 }
 
 func newReplay() *cobra.Command {
@@ -44,7 +45,9 @@ func newReplay() *cobra.Command {
 		Long: `Replay a recorded or imported trace against a target, open loop: requests go
 out when they are due, however slow the answers are. Each load is held for
 --warmup plus --hold; levels run in random order, and the lowest load is run
-again at the end to see drift. Prompts are regenerated from the trace's shape:
+again at the end to see drift. A turn of a conversation waits for the one
+before it, and an answer that the recorded client gave up on is given up at the
+same token (--sessions, --no-cancels). Prompts are regenerated from the trace's shape:
 same token totals, same shared prefixes, no original word.
 
 Credentials of the target come from the environment: LAMBDAC_TARGET_HEADER_
@@ -64,6 +67,8 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.Float64Var(&o.rate, "rate", 0, "one load, requests per second")
 	f.Float64SliceVar(&o.levels, "levels", nil, "loads, requests per second")
 	f.Float64SliceVar(&o.scales, "scale", nil, "loads as multiples of the recorded rate")
+	f.StringVar(&o.sessions, "sessions", "", "turns of a conversation: causal (default; not before the turn before has ended), strict (recorded times) or closed (think times only)")
+	f.BoolVar(&o.cfg.NoCancels, "no-cancels", false, "wait for answers that the recorded client gave up on")
 	f.StringVar(&o.scaling, "scaling", "", "superpose (default), thin, compress or resample; one per run")
 	f.DurationVar(&o.cfg.Hold, "hold", 0, "measured time of each level")
 	f.DurationVar(&o.cfg.Warmup, "warmup", 0, "time of the same load before it, not measured")
@@ -115,6 +120,7 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	for _, k := range o.scales {
 		cfg.Loads = append(cfg.Loads, replayer.Load{Scale: k})
 	}
+	cfg.Sessions = replayer.Sessions(o.sessions)
 	cfg.Scaling, cfg.CapPolicy, cfg.Cache = replayer.Scaling(o.scaling), replayer.CapPolicy(o.onCap), replayer.Cache(o.cache)
 	cfg.Headers, cfg.Version = targetHeaders(os.Environ()), version
 	return cfg, nil
