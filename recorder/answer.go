@@ -36,6 +36,7 @@ type answer struct {
 	lost  int64 // events that could not be read
 	// damaged are those of them whose checksum shows that bytes are wrong.
 	damaged int64
+	tooLong int64 // of the lost, those over the limit
 	late    int64 // events after the end mark
 	// endedAt is when the stream said that it is complete, Unix ns.
 	endedAt int64
@@ -94,6 +95,9 @@ func (a *answer) event(ev sse.Event) {
 		a.damaged++
 		a.holed = true
 		return
+	}
+	if ev.Cut > 0 {
+		a.tooLong++
 	}
 	if ev.Cut > 0 || (ev.Partial || a.holed) && !whole(ev.Data) {
 		a.lost++

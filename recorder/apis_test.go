@@ -246,3 +246,21 @@ func TestLongLine(t *testing.T) {
 	}
 	check(t, "lost events", x.Record.LostEvents, 1)
 }
+
+// TestLongEvents: where an event over the limit may have held the output or the
+// end mark of a complete stream, nothing is said of the service.
+func TestLongEvents(t *testing.T) {
+	long := textEvent(strings.Repeat("x", 1000))
+	for _, row := range []struct{ name, events, want string }{
+		{"output before it", textEvent("a") + long + endEvent + doneEvent, "ok"},
+		{"the only output", roleEvent + long + endEvent + doneEvent, "cut_by_capture/cap"},
+		{"the end mark", textEvent("a") + `data: {"choices":[{"delta":{},"finish_reason":"stop"}],"p":"` + strings.Repeat("x", 1000) + `"}` + "\n\n", "cut_by_capture/cap"},
+		{"an error behind it", long + `data: {"error":{"type":"x"}}` + "\n\n", "error_in_stream"},
+		{"no output at all", roleEvent + endEvent + doneEvent, "empty_stream"},
+	} {
+		var s script
+		s.connect(40000, 0).client(10*ms, chat()).server(20*ms, sseHead+chunk(row.events)+lastChunk)
+		got, _ := s.run(t, Config{BodyCap: 500})
+		check(t, row.name, outcomeOf(got.list[0].Record), row.want)
+	}
+}

@@ -19,6 +19,10 @@ type conn struct {
 	// asking is the exchange whose request is under way, answering the one
 	// whose answer is; nil where a message belongs to none.
 	asking, answering *exchange
+	// owed stand in the queue for exchanges that were given up; owedMethod is
+	// that of the one whose answer is under way.
+	owed       [2]*exchange
+	owedMethod string
 	// limbo holds exchanges whose answer ended after the client's FIN: what
 	// the client does next tells whether it was still there.
 	limbo []*exchange

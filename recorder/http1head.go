@@ -9,10 +9,12 @@ import (
 
 // maxHead bounds what is kept of a message's head, and of its trailer: names,
 // values, and fieldCost for each field. Fields beyond are counted and left
-// out, but their framing still counts.
+// out. The last framingRoom of it is for those that say what the body is, so
+// that a long head does not hide where its message ends.
 const (
-	maxHead   = 64 << 10
-	fieldCost = 32
+	maxHead     = 64 << 10
+	framingRoom = 2 << 10
+	fieldCost   = 32
 )
 
 // head is the start line and the header of one message.
@@ -72,6 +74,8 @@ type fieldList struct {
 	cost  int
 	cut   int64
 	bad   int64
+	// left: the last field was left out, and so is what is folded to it.
+	left bool
 }
 
 type fieldMark struct{ name, value, end int }
@@ -94,7 +98,11 @@ func (l *fieldList) add(line []byte) {
 		return
 	}
 	value = bytes.Trim(value, " \t")
-	if l.full(len(name) + len(value) + fieldCost) {
+	room := maxHead - framingRoom
+	if tellsFraming(name) {
+		room = maxHead
+	}
+	if l.left = l.full(len(name)+len(value)+fieldCost, room); l.left {
 		return
 	}
 	at := len(l.text)
@@ -107,7 +115,11 @@ func (l *fieldList) fold(more []byte) {
 		l.bad++
 		return
 	}
-	if l.full(len(more) + 1) {
+	if l.left {
+		l.cut += int64(len(more))
+		return
+	}
+	if l.full(len(more)+1, maxHead-framingRoom) {
 		return
 	}
 	last := &l.marks[len(l.marks)-1]
@@ -118,8 +130,18 @@ func (l *fieldList) fold(more []byte) {
 	last.end = len(l.text)
 }
 
-func (l *fieldList) full(n int) bool {
-	if l.cost+n > maxHead {
+// tellsFraming reports whether a field is of those that say what the body is.
+func tellsFraming(name []byte) bool {
+	for _, known := range [...]string{"content-length", "transfer-encoding", "content-encoding", "content-type", "expect", "upgrade"} {
+		if len(name) == len(known) && strings.EqualFold(string(name), known) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *fieldList) full(n, room int) bool {
+	if l.cost+n > room {
 		l.cut += int64(n)
 		return true
 	}

@@ -37,6 +37,8 @@ func (e *exchange) outcome(end ending) (trace.Outcome, trace.OutcomeDetail) {
 		return trace.OutcomeCutByCapture, ""
 	case e.gone(end):
 		return trace.OutcomeClientAbort, trace.DetailRecorded
+	case e.missed():
+		return trace.OutcomeCutByCapture, trace.DetailCap
 	case e.ended():
 		return e.full(), ""
 	case e.respDone && e.stream() && !e.answer.wire.Marked():
@@ -95,6 +97,15 @@ func (e *exchange) stream() bool {
 
 // ended reports whether a stream has said that it is complete.
 func (e *exchange) ended() bool { return e.stream() && e.answer.wire.Ended() }
+
+// missed reports whether an event that was too long to be read may have held
+// what a complete answer lacks: its output, or its end mark.
+func (e *exchange) missed() bool {
+	if !e.stream() || e.answer.tooLong == 0 {
+		return false
+	}
+	return e.ended() && e.full() != trace.OutcomeOK || e.respDone && !e.ended()
+}
 
 // full tells an answer from an empty one. Tokens that the service counted are
 // output, even where no text came of them.

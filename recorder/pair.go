@@ -63,7 +63,9 @@ func (a *asks) end(h *head, t int64) {
 	e.endRequest(t)
 	if e.respDone {
 		c.settle(e)
+		return
 	}
+	c.crowd(e)
 }
 
 func (a *asks) broken(reason string, _ []byte, _ int64) {
@@ -95,8 +97,12 @@ func (a *answers) start(_ *head, t0 int64) {
 		e.finish(c.over)
 		c.leave(e)
 	}
+	c.owedMethod = ""
 	c.answering = c.match(t0)
 	c.between = hole{}
+	if c.paidOff() {
+		return
+	}
 	if c.answering == nil && first && !joined && !c.info.SawSYN {
 		c.answering = c.rec.begin(c, t0)
 		c.answering.lateJoin = true
@@ -115,7 +121,7 @@ func (a *answers) header(h *head, cut bool, t int64) bodyMode {
 		return bodyInterim
 	}
 	if e == nil {
-		return bodiless(h, "")
+		return bodiless(h, c.owedMethod)
 	}
 	if h.status == 101 && e.reqDone && upgrade(h) == upgradeH2C {
 		c.upgradeH2(e)

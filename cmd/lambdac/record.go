@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lambdac/lambdac/internal/hostcheck"
 	"github.com/lambdac/lambdac/internal/llmwire"
@@ -20,13 +22,17 @@ type recordFlags struct {
 	iface   string
 	ports   []int
 	keyLog  string
+	bodyCap int64
+	config  string
 	rules   []string
-	mode    string
-	vantage string
-	span    time.Duration
-	out     string
-	force   bool
-	asJSON  bool
+	// fileRules are those of the configuration file.
+	fileRules []llmwire.Rule
+	mode      string
+	vantage   string
+	span      time.Duration
+	out       string
+	force     bool
+	asJSON    bool
 }
 
 func newRecord() *cobra.Command {
@@ -37,11 +43,20 @@ func newRecord() *cobra.Command {
 		Long: `Record LLM traffic from capture files or a network interface. Exchanges are
 sanitized in memory before the first byte reaches the disk: the default mode
 "shape" keeps times, sizes, token counts and keyed block ids, and no text.
-Stops cleanly on SIGINT and SIGTERM.`,
+Stops cleanly on SIGINT and SIGTERM.
+
+A configuration file is YAML. Its keys are iface, port, tls_keylog, body_cap,
+mode and vantage, which stand for the flags of these names where they are not
+given, and api_rules, which are tried after --api-rule:
+
+  port: [8000, 8001]
+  api_rules:
+    - {path: /gw/*/chat, kind: openai.chat}`,
 		Example: `  lambdac record --pcap monday.pcap --pcap tuesday.pcapng -o traces/week
   lambdac record --iface eth0 --port 8000 --for 10m -o traces/live
   lambdac record --pcap tls.pcap --tls-keylog keys.log -o traces/tls
   lambdac record --pcap gw.pcap --api-rule '/gw/*/chat=openai.chat' -o traces/gw
+  lambdac record --config lambdac.yaml --pcap gw.pcap -o traces/gw
   tcpdump -i any -s 0 -w - port 8000 | lambdac record --pcap - -o traces/live`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -49,58 +64,92 @@ Stops cleanly on SIGINT and SIGTERM.`,
 			return record(c, &o)
 		},
 	}
-	f := c.Flags()
+	o.bind(c.Flags())
+	return c
+}
+
+func (o *recordFlags) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.pcaps, "pcap", nil, "capture file, pcap or pcapng; - = standard input (repeatable)")
 	f.StringVar(&o.iface, "iface", "", "network interface to capture from, or any")
 	f.IntSliceVar(&o.ports, "port", nil, "server port (repeatable); needed with --iface, a filter with --pcap")
 	f.StringVar(&o.keyLog, "tls-keylog", "", "secrets of TLS connections: the file that clients or servers write by SSLKEYLOGFILE")
 	f.StringArrayVar(&o.rules, "api-rule", nil, "PATH=KIND: what requests to a path are, such as '/gw/*/chat=openai.chat' (repeatable; the first that fits is believed)")
+	f.Int64Var(&o.bodyCap, "body-cap", 16<<20, "read this many bytes of a body at most; what is over is counted")
+	f.StringVar(&o.config, "config", "", "configuration file; a flag goes before its key")
 	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape")
 	f.StringVar(&o.vantage, "vantage", string(trace.VantageServer), "where the packets were seen: client, server or proxy")
 	f.DurationVar(&o.span, "for", 0, "stop after this long (interface or pipe)")
 	f.StringVarP(&o.out, "out", "o", "", "trace directory to make")
 	f.BoolVar(&o.force, "force", false, "replace an existing trace directory")
 	f.BoolVar(&o.asJSON, "json", false, "print the summary as JSON")
-	return c
 }
 
+const seeRecord = "see lambdac record --help"
+
 func (o *recordFlags) check() error {
-	const see = "see lambdac record --help"
 	switch {
 	case o.out == "":
-		return usage(see, "-o is needed: where the trace goes")
+		return usage(seeRecord, "-o is needed: where the trace goes")
 	case len(o.pcaps) > 0 && o.iface != "":
-		return usage(see, "--pcap and --iface exclude each other")
+		return usage(seeRecord, "--pcap and --iface exclude each other")
 	case len(o.pcaps) == 0 && o.iface == "":
-		return usage(see, "nothing to record: give --pcap FILE or --iface IF --port P")
+		return usage(seeRecord, "nothing to record: give --pcap FILE or --iface IF --port P")
 	case o.iface != "" && len(o.ports) == 0:
 		return usage("add --port 8000", "--iface needs the server's port")
 	case count(o.pcaps, "-") > 1:
-		return usage(see, "the standard input can be read once only")
+		return usage(seeRecord, "the standard input can be read once only")
 	case o.span < 0:
-		return usage(see, "--for %s: want a time above 0", o.span)
+		return usage(seeRecord, "--for %s: want a time above 0", o.span)
 	case o.span > 0 && !o.flows():
 		return usage("leave --for out: a file has its own end", "--for is for traffic of this moment: an interface or a pipe")
-	case o.mode != string(trace.ModeShape):
+	}
+	return cmp.Or(o.checkMode(), o.checkPorts(), o.checkBodyCap(), o.checkVantage())
+}
+
+func (o *recordFlags) checkMode() error {
+	if o.mode != string(trace.ModeShape) {
 		return usage("use --mode shape", "mode %q: only shape is built", o.mode)
 	}
+	return nil
+}
+
+func (o *recordFlags) checkPorts() error {
 	for _, p := range o.ports {
 		if p < 1 || p > 65535 {
-			return usage(see, "port %d: want 1 to 65535", p)
+			return usage(seeRecord, "port %d: want 1 to 65535", p)
 		}
 	}
+	return nil
+}
+
+func (o *recordFlags) checkBodyCap() error {
+	if o.bodyCap < 1 {
+		return usage("leave it out for 16 MiB", "body cap %d: want a number of bytes above 0", o.bodyCap)
+	}
+	return nil
+}
+
+func (o *recordFlags) checkVantage() error {
 	switch trace.Vantage(o.vantage) {
 	case trace.VantageClient, trace.VantageServer, trace.VantageProxy:
 		return nil
 	}
-	return usage(see, "vantage %q: want client, server or proxy", o.vantage)
+	return usage(seeRecord, "vantage %q: want client, server or proxy", o.vantage)
 }
 
 func record(c *cobra.Command, o *recordFlags) error {
+	if o.config != "" {
+		err := o.readConfig(o.config, c.Flags())
+		if wrong := (*configError)(nil); errors.As(err, &wrong) {
+			return usage("the keys are in docs/schema/record-config.v1.json and lambdac record --help", "%w", err)
+		} else if err != nil {
+			return err
+		}
+	}
 	if err := o.check(); err != nil {
 		return err
 	}
-	cfg := recorder.Config{Vantage: trace.Vantage(o.vantage)}
+	cfg := recorder.Config{Vantage: trace.Vantage(o.vantage), BodyCap: o.bodyCap}
 	if o.keyLog != "" {
 		var err error
 		if cfg.KeyLog, err = recorder.OpenKeyLog(o.keyLog); err != nil {
@@ -114,6 +163,7 @@ func record(c *cobra.Command, o *recordFlags) error {
 		}
 		cfg.Rules = append(cfg.Rules, rule)
 	}
+	cfg.Rules = append(cfg.Rules, o.fileRules...)
 	ctx := c.Context()
 	if o.span > 0 {
 		var cancel context.CancelFunc

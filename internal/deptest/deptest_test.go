@@ -53,7 +53,7 @@ var only = map[string][]string{
 	"gonum.org/v1/gonum":                 {"analyzer/stats"},
 	"gonum.org/v1/plot":                  {"analyzer/report"},
 	"github.com/pkoukk/tiktoken-go":      {"internal/tokens"},
-	"github.com/go-json-experiment/json": {"internal/llmwire"},
+	"github.com/go-json-experiment/json": {"internal/llmwire", "sanitizer"},
 	"github.com/klauspost/compress":      {"recorder", "internal/leaktest"},
 	"github.com/andybalholm/brotli":      {"recorder"},
 	"golang.org/x/crypto":                {"recorder"},

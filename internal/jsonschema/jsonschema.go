@@ -39,6 +39,36 @@ func Published(tb testing.TB, path, id string, value any, sources ...string) {
 	PublishedFile(tb, path, string(append(got, '\n')))
 }
 
+// PublishedInput is [Published] for a file that people write: no field but
+// those without omitempty has to be there, and no other may be.
+func PublishedInput(tb testing.TB, path, id string, value any, sources ...string) {
+	tb.Helper()
+	m := maker{Read(tb, sources...)}
+	doc := m.schemaOf(reflect.TypeOf(value))
+	closeObjects(doc)
+	doc["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	doc["title"] = id
+	got, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	PublishedFile(tb, path, string(append(got, '\n')))
+}
+
+// closeObjects allows no property beside those of the structs.
+func closeObjects(schema map[string]any) {
+	properties, ok := schema["properties"].(map[string]any)
+	if ok {
+		schema["additionalProperties"] = false
+	}
+	for _, s := range properties {
+		closeObjects(s.(map[string]any))
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		closeObjects(items)
+	}
+}
+
 // PublishedFile fails where the file at path is not the text that was made for
 // it, and writes it where the test binary has a flag -update that is set.
 func PublishedFile(tb testing.TB, path, text string) {

@@ -25,13 +25,21 @@ func ParseRule(s string) (Rule, error) {
 		return Rule{}, fmt.Errorf("parse API rule %q: want PATH=KIND", s)
 	}
 	rule := Rule{s[:at], trace.APIKind(s[at+1:])}
-	if _, err := path.Match(rule.Path, ""); err != nil || !strings.HasPrefix(rule.Path, "/") {
-		return Rule{}, fmt.Errorf("parse API rule %q: %q is no pattern of a path: want /, * and ?", s, rule.Path)
-	}
-	if rule.Kind != trace.KindOther && find(rule.Kind) == nil {
-		return Rule{}, fmt.Errorf("parse API rule %q: kind %q is not known: want one of %s", s, rule.Kind, strings.Join(Kinds(), ", "))
+	if err := rule.Check(); err != nil {
+		return Rule{}, fmt.Errorf("parse API rule %q: %w", s, err)
 	}
 	return rule, nil
+}
+
+// Check reports a pattern that is none, and a kind that is not known.
+func (r Rule) Check() error {
+	if _, err := path.Match(r.Path, ""); err != nil || !strings.HasPrefix(r.Path, "/") {
+		return fmt.Errorf("%q is no pattern of a path: want /, * and ?", r.Path)
+	}
+	if r.Kind != trace.KindOther && find(r.Kind) == nil {
+		return fmt.Errorf("kind %q is not known: want one of %s", r.Kind, strings.Join(Kinds(), ", "))
+	}
+	return nil
 }
 
 // Kinds lists the families that are known, by name, and "other".
