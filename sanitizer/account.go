@@ -184,7 +184,8 @@ func withReasons(reasons map[string]string) map[string]string {
 }
 
 // warnings tells what was forgotten or given up.
-func (s *Sanitizer) warnings() (list []string) {
+func (s *Sanitizer) warnings() []string {
+	list := s.refused.warnings()
 	for _, w := range []struct {
 		n    int64
 		text string

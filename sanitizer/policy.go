@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lambdac/lambdac/sanitizer/detect"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -48,6 +49,9 @@ type Policy struct {
 
 	// Body says what stays of JSON bodies, where the mode keeps bodies at all.
 	Body BodyPolicy `json:"body" yaml:"body"`
+
+	// Detect says what is looked for in texts, in the mode redact.
+	Detect DetectPolicy `json:"detect" yaml:"detect"`
 
 	// Tenant says where the caller stands and Session where the conversation
 	// does: the first source with a value counts, as a keyed pseudonym.
@@ -91,6 +95,20 @@ type BodyPolicy struct {
 	JSON []string `json:"json,omitempty" yaml:"json"`
 	// Text is what people and models wrote: the mode decides.
 	Text []string `json:"text,omitempty" yaml:"text"`
+}
+
+// DetectPolicy changes the table of [detect.Rules].
+type DetectPolicy struct {
+	// Off names rules that are not used.
+	Off []string `json:"off,omitempty" yaml:"off"`
+	// Terms are words found wherever they stand, in any case: customers,
+	// projects, machines.
+	Terms []string `json:"terms,omitempty" yaml:"terms"`
+}
+
+// scanner makes the detectors that the policy wants.
+func (p Policy) scanner() (*detect.Scanner, error) {
+	return detect.New(detect.Config{Off: p.Detect.Off, Terms: p.Detect.Terms})
 }
 
 // Source is one place in a request.
@@ -142,7 +160,7 @@ func (p Policy) sorted() Policy {
 	for _, list := range []*[]string{
 		&p.DropHeaders, &p.LinkHeaders, &p.DropQuery, &p.PathWords, &p.PathParents,
 		&p.Body.Drop, &p.Body.Pseudonym, &p.Body.JSON, &p.Body.Text,
-		&p.Models, &p.Words, &p.NameParts, &p.ModelParts, &p.WordParts,
+		&p.Detect.Off, &p.Detect.Terms, &p.Models, &p.Words, &p.NameParts, &p.ModelParts, &p.WordParts,
 	} {
 		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
 	}
@@ -157,5 +175,5 @@ func (p Policy) isZero() bool {
 	p = p.sorted()
 	return len(p.DropHeaders)+len(p.LinkHeaders)+len(p.DropQuery)+len(p.PathWords)+len(p.PathParents)+
 		len(p.Body.Drop)+len(p.Body.Pseudonym)+len(p.Body.JSON)+len(p.Body.Text)+
-		len(p.Models)+len(p.Words)+len(p.NameParts)+len(p.ModelParts)+len(p.WordParts) == 0
+		len(p.Detect.Off)+len(p.Detect.Terms)+len(p.Models)+len(p.Words)+len(p.NameParts)+len(p.ModelParts)+len(p.WordParts) == 0
 }

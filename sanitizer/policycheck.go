@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lambdac/lambdac/sanitizer/detect"
 )
 
 // PolicyError says what is wrong with a policy, where, and what to try.
@@ -70,7 +72,7 @@ func (p Policy) check() error {
 		return wrong([]any{"schema"}, "write schema: "+PolicySchema, "%q is not known", p.Schema)
 	}
 	for _, check := range []func() error{
-		p.checkHeaders, p.checkQuery, p.checkLists, p.checkGrammars, p.checkSources, p.Body.check,
+		p.checkHeaders, p.checkQuery, p.checkLists, p.checkGrammars, p.checkSources, p.Body.check, p.Detect.check,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -231,6 +233,25 @@ func (b BodyPolicy) check() error {
 			here = append(here, rule{at, text, steps})
 		}
 		before = append(before, here...)
+	}
+	return nil
+}
+
+// check looks each rule up in the table of detectors.
+func (d DetectPolicy) check() error {
+	known := make(map[string]bool)
+	for _, r := range detect.Rules() {
+		known[r.Name] = true
+	}
+	for i, name := range d.Off {
+		if !known[name] {
+			return wrong([]any{"detect", "off", i}, "docs/sanitizer.md lists them", "no rule is called %q", name)
+		}
+	}
+	for i, term := range d.Terms {
+		if strings.TrimSpace(term) == "" {
+			return wrong([]any{"detect", "terms", i}, "take it out", "an empty term would be found everywhere")
+		}
 	}
 	return nil
 }

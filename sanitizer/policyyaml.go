@@ -84,6 +84,8 @@ func (p Policy) with(more Policy) Policy {
 	add(&p.Body.Pseudonym, more.Body.Pseudonym)
 	add(&p.Body.JSON, more.Body.JSON)
 	add(&p.Body.Text, more.Body.Text)
+	add(&p.Detect.Off, more.Detect.Off)
+	add(&p.Detect.Terms, more.Detect.Terms)
 	add(&p.Models, more.Models)
 	add(&p.Words, more.Words)
 	add(&p.NameParts, more.NameParts)
@@ -130,7 +132,7 @@ func yamlError(file string, err error) error {
 func policyKeys() []string {
 	return []string{
 		"schema", "name", "extends", "drop_headers", "link_headers", "headers", "drop_query", "query", "path_words",
-		"path_parents", "body {drop, pseudonym, keep, json, text}", "tenant", "session", "models", "words",
+		"path_parents", "body {drop, pseudonym, keep, json, text}", "detect {off, terms}", "tenant", "session", "models", "words",
 		"name_parts", "model_parts", "word_parts",
 	}
 }

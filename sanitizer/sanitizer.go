@@ -23,6 +23,9 @@ type Sanitizer struct {
 	pathWords   map[string]struct{}
 	pathParents map[string]struct{}
 	vocab       *vocabulary
+	places      *places
+	members     *recent[string, bool]
+	refused     refusals
 	bodyNames   map[string]bool
 	names       *recent[string, string]
 
@@ -59,7 +62,7 @@ func New(cfg Config, out Output) (*Sanitizer, error) {
 	cfg.Key = nil
 	s := &Sanitizer{
 		cfg: cfg, seal: seal, out: out, keys: keys,
-		names: newRecent[string, string](maxNames),
+		names: newRecent[string, string](maxNames), members: newRecent[string, bool](maxNames), refused: make(refusals),
 		chain: newChainer(keys), retries: newRetries(), sessions: newSessions(),
 		targets: startTargets(), worker: startWorker(keys.derive("tokens")),
 	}
@@ -86,6 +89,7 @@ func (s *Sanitizer) compile(p Policy) {
 	for name, g := range p.Query {
 		s.queryRules[name] = readers[g]
 	}
+	s.places = newPlaces(p.Body, readers)
 	s.pathWords, s.pathParents = setOf(p.PathWords), setOf(p.PathParents)
 	s.bodyNames = bodyNames(slices.Concat(p.Tenant, p.Session))
 }

@@ -1,6 +1,8 @@
 package sanitizer
 
 import (
+	"errors"
+
 	"github.com/lambdac/lambdac/internal/llmwire"
 	"github.com/lambdac/lambdac/trace"
 )
@@ -16,6 +18,10 @@ func (s *Sanitizer) structure(x *trace.Exchange) {
 	unparsable := rec.BodyState == trace.BodyDroppedUnparsable
 	rec.BodyState = trace.BodyDroppedPolicy
 	cutRequest := x.ReqBodyCut > 0 || !rec.ReqComplete
+	if len(x.ReqBody) == 0 && rec.ReqWireBytes > 0 && !cutRequest {
+		s.refuse(&bodyError{reason: refusedCoding}) // what came could not be decoded
+		unparsable = true
+	}
 	if rec.APIKind != trace.KindOther && len(x.ReqBody) > 0 && !cutRequest {
 		unparsable = !s.chainRequest(x) || unparsable
 	}
@@ -36,7 +42,7 @@ func (s *Sanitizer) chainRequest(x *trace.Exchange) bool {
 	err := llmwire.VisitText(rec.APIKind, x.ReqBody, s.chain.add)
 	ids := s.chain.finish()
 	if err != nil {
-		s.tally.add("unparsable", "body", 1)
+		s.refuse(unread(err))
 		return false
 	}
 	if s.chain.texts == 0 && rec.MessageCount == nil {
@@ -49,4 +55,13 @@ func (s *Sanitizer) chainRequest(x *trace.Exchange) bool {
 		s.sessions.implicit(rec, s.chain)
 	}
 	return true
+}
+
+// unread says where a request stopped being JSON.
+func unread(err error) error {
+	e := &bodyError{reason: refusedSyntax}
+	if syntax, ok := errors.AsType[*llmwire.SyntaxError](err); ok {
+		e.offset = syntax.Offset
+	}
+	return e
 }
