@@ -55,7 +55,7 @@ struct {
 // Gives an object its connection. A second one is a doubt, and never a guess.
 static __always_inline void bind(struct stream_key *key, struct stream *s, __u64 cookie)
 {
-	struct lc_control e = {};
+	struct lc_control *e;
 
 	if (s->cookie == cookie || s->flags & STREAM_DOUBT)
 		return;
@@ -64,14 +64,17 @@ static __always_inline void bind(struct stream_key *key, struct stream *s, __u64
 		s->cookie = cookie = 0;
 	}
 	s->cookie = cookie;
-	e.kind = EVENT_BIND;
-	e.source = s->source;
-	e.cookie = cookie;
-	e.time = bpf_ktime_get_boot_ns();
-	e.tgid = key->tgid;
-	e.ssl = key->object;
-	e.generation = s->generation;
-	send_control(&e);
+	e = begin_control();
+	if (!e)
+		return;
+	e->kind = EVENT_BIND;
+	e->source = s->source;
+	e->cookie = cookie;
+	e->time = bpf_ktime_get_boot_ns();
+	e->tgid = key->tgid;
+	e->ssl = key->object;
+	e->generation = s->generation;
+	end_control(e);
 }
 
 // Looks at ciphertext on its way through a socket.

@@ -105,7 +105,7 @@ static __always_inline int cgroup_wanted(void)
 }
 
 // Whether the filters admit the process that is running.
-static __always_inline int process_wanted(__u32 tgid)
+static __noinline int process_wanted(__u32 tgid)
 {
 	struct comm_key comm = {};
 
@@ -155,7 +155,6 @@ static __always_inline __u64 widen(__u32 seq, __u32 base, __u64 pos)
 
 static __always_inline void fill_control(struct lc_control *e, const struct conn *c, __u32 kind, __u32 dir)
 {
-	__builtin_memset(e, 0, sizeof(*e));
 	e->kind = kind;
 	e->dir = dir;
 	e->flags = c->flags;
@@ -173,17 +172,26 @@ static __always_inline void fill_control(struct lc_control *e, const struct conn
 	__builtin_memcpy(e->remote, c->remote, 16);
 }
 
-// Adds what TCP has counted: rcv is rcv_nxt, or copied_seq.
+// Adds what TCP has counted, of bytes: a FIN takes a number too.
 static __always_inline void fill_counts(struct lc_control *e, const struct conn *c, const struct sock *sk)
 {
 	const struct tcp_sock *tp = (const void *)sk;
 	__u32 in = dir_of(c, 0), out = dir_of(c, 1);
+	__u32 read, came, written, acked;
 
 	if (!(c->flags & CONN_SEQ))
 		return;
-	e->seq_pos[in] = widen(BPF_CORE_READ(tp, copied_seq), c->base[0], c->pos[in]);
-	e->seq_pos[out] = widen(BPF_CORE_READ(tp, write_seq), c->base[1], c->pos[out]);
-	e->acked = widen(BPF_CORE_READ(tp, snd_una), c->base[1], c->pos[out]);
+	read = BPF_CORE_READ(tp, copied_seq);
+	came = BPF_CORE_READ(tp, rcv_nxt) - (c->flags & CONN_FIN_IN ? 1 : 0);
+	written = BPF_CORE_READ(tp, write_seq) - (c->flags & CONN_FIN_OUT ? 1 : 0);
+	acked = BPF_CORE_READ(tp, snd_una);
+	if ((__s32)(read - came) > 0)
+		read = came;
+	if ((__s32)(acked - written) > 0)
+		acked = written;
+	e->seq_pos[in] = widen(read, c->base[0], c->pos[in]);
+	e->seq_pos[out] = widen(written, c->base[1], c->pos[out]);
+	e->acked = widen(acked, c->base[1], c->pos[out]);
 }
 
 #endif

@@ -202,20 +202,24 @@ static __noinline int join_unix(struct sock *sk, __u64 ino)
 
 static __noinline int send_event(const struct conn *c, __u32 kind, __u32 dir)
 {
-	struct lc_control e;
+	struct lc_control *e;
 
 	if (!c)
 		return 0;
-	fill_control(&e, c, kind, dir);
+	e = begin_control();
+	if (!e)
+		return 0;
+	fill_control(e, c, kind, dir);
 	if (kind == EVENT_OPEN) {
 		__u64 id = bpf_get_current_pid_tgid();
 
-		e.tgid = id >> 32;
-		e.tid = (__u32)id;
+		e->tgid = id >> 32;
+		e->tid = (__u32)id;
+		bpf_get_current_comm(e->comm, sizeof(e->comm));
 		if (c->family == AF_UNIX)
-			e.peer_tgid = c->netns;
+			e->peer_tgid = c->netns;
 	}
-	send_control(&e);
+	end_control(e);
 	return 0;
 }
 
@@ -336,10 +340,17 @@ static __noinline int moved(struct conn *c, struct emission *e, __u32 n, __u32 w
 	return 0;
 }
 
-static __always_inline void use_msghdr(struct emission *e, const struct user_msghdr *m)
+// Finds the buffers of a message. A function of its own for its stack, which
+// is small for all calls together.
+static __noinline int use_msghdr(struct emission *e, __u64 at)
 {
-	e->iov = m->iov;
-	e->iovs = m->iovlen > 1024 ? 1024 : m->iovlen;
+	struct user_msghdr m;
+
+	if (!e || bpf_probe_read_user(&m, sizeof(m), (const void *)at))
+		return 0;
+	e->iov = m.iov;
+	e->iovs = m.iovlen > 1024 ? 1024 : m.iovlen;
+	return 0;
 }
 
 struct mmsg_loop {
@@ -353,18 +364,35 @@ struct mmsg_loop {
 static long mmsg_step(__u64 index, void *ctx)
 {
 	struct mmsg_loop *l = ctx;
-	struct user_mmsghdr m;
 	struct emission e = {};
+	__u64 at = l->list + index * sizeof(struct user_mmsghdr);
+	__u32 len;
 
 	if (index >= l->messages)
 		return 1;
-	if (bpf_probe_read_user(&m, sizeof(m), (const void *)(l->list + index * sizeof(m))))
+	if (bpf_probe_read_user(&len, sizeof(len), (const void *)(at + sizeof(struct user_msghdr))))
 		return 1;
 	e.dir = l->dir;
 	e.time = l->time;
-	use_msghdr(&e, &m.hdr);
-	if (m.len)
-		moved(l->c, &e, m.len, l->why);
+	use_msghdr(&e, at);
+	if (len)
+		moved(l->c, &e, len, l->why);
+	return 0;
+}
+
+// Takes the messages that a call moved on a wanted connection.
+static __noinline int take_messages(struct call *k, struct conn *c)
+{
+	struct mmsg_loop l = {};
+
+	if (!k || !c)
+		return 0;
+	l.c = c;
+	l.list = k->arg[1];
+	l.time = bpf_ktime_get_boot_ns();
+	l.messages = k->ret;
+	l.dir = dir_of(c, k->writes);
+	bpf_loop(1024, mmsg_step, &l, 0);
 	return 0;
 }
 
@@ -372,21 +400,12 @@ static long mmsg_step(__u64 index, void *ctx)
 static __noinline int take(struct call *k, struct conn *c)
 {
 	struct emission e = {};
-	struct user_msghdr m;
 	__u32 why = 0;
 
 	if (!k || !c)
 		return 0;
 	e.dir = dir_of(c, k->writes);
 	e.time = bpf_ktime_get_boot_ns();
-	if (k->shape == SHAPE_MMSG) {
-		struct mmsg_loop l = {
-			.c = c, .list = k->arg[1], .time = e.time, .messages = k->ret, .dir = e.dir,
-		};
-
-		bpf_loop(1024, mmsg_step, &l, 0);
-		return 0;
-	}
 	switch (k->shape) {
 	case SHAPE_BUF:
 		e.base = k->arg[1];
@@ -397,8 +416,7 @@ static __noinline int take(struct call *k, struct conn *c)
 		e.iovs = k->arg[2];
 		break;
 	case SHAPE_MSG:
-		if (!bpf_probe_read_user(&m, sizeof(m), (const void *)k->arg[1]))
-			use_msghdr(&e, &m);
+		use_msghdr(&e, k->arg[1]);
 		break;
 	case SHAPE_SENDFILE:
 		why = COUNT_SENDFILE;
@@ -476,7 +494,10 @@ static __noinline int on_socket(struct call *k, __u32 fd)
 
 		bpf_map_update_elem(&unix_fds, &key, &at, BPF_ANY);
 	}
-	take(k, c);
+	if (k->shape == SHAPE_MMSG)
+		take_messages(k, c);
+	else
+		take(k, c);
 	if (nest_on) // after it, since only then is it known to be TLS
 		note_nested(k, c);
 	return 1;
@@ -490,17 +511,20 @@ static __noinline int note_code(struct file *file, __u32 tgid)
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	struct code_key key = {.ino = BPF_CORE_READ(inode, i_ino), .dev = BPF_CORE_READ(inode, i_sb, s_dev)};
 	__u64 *told = bpf_map_lookup_elem(&code_files, &key), now = bpf_ktime_get_boot_ns();
-	struct lc_control e = {};
+	struct lc_control *e;
 
 	if (!key.ino || (told && (*told == ~0ull || now - *told < 1000000000)))
 		return 0;
 	bpf_map_update_elem(&code_files, &key, &now, BPF_ANY);
-	e.kind = EVENT_CODE;
-	e.time = now;
-	e.tgid = tgid;
-	e.ssl = key.ino;
-	e.start = key.dev;
-	send_control(&e);
+	e = begin_control();
+	if (!e)
+		return 0;
+	e->kind = EVENT_CODE;
+	e->time = now;
+	e->tgid = tgid;
+	e->ssl = key.ino;
+	e->start = key.dev;
+	end_control(e);
 	return 0;
 }
 
@@ -588,16 +612,20 @@ static __noinline int start_tcp(struct sock *sk, __u64 cookie, __u32 client)
 static __noinline int send_end(struct conn *c, struct sock *sk, __u32 kind, __u32 dir)
 {
 	const struct tcp_sock *tp = (const void *)sk;
-	struct lc_control e;
+	struct lc_control *e;
 
 	if (!c || !(c->flags & CONN_OPENED))
 		return 0;
-	fill_control(&e, c, kind, dir);
-	fill_counts(&e, c, sk);
+	e = begin_control();
+	if (!e)
+		return 0;
+	fill_control(e, c, kind, dir);
+	fill_counts(e, c, sk);
+	e->error = BPF_CORE_READ(sk, sk_err);
 	// What has come is more than what was read; the FIN takes a number too.
 	if (kind == EVENT_FIN && c->flags & CONN_SEQ && dir == dir_of(c, 0))
-		e.seq_pos[dir & 1] = widen(BPF_CORE_READ(tp, rcv_nxt) - 1, c->base[0], c->pos[dir & 1]);
-	send_control(&e);
+		e->seq_pos[dir & 1] = widen(BPF_CORE_READ(tp, rcv_nxt) - 1, c->base[0], c->pos[dir & 1]);
+	end_control(e);
 	return 0;
 }
 
@@ -645,11 +673,13 @@ int on_set_state(__u64 *ctx)
 	switch (now) {
 	case TCP_CLOSE_WAIT:
 	case TCP_CLOSING:
+		c->flags |= CONN_FIN_IN;
 		send_end(c, sk, EVENT_FIN, dir_of(c, 0));
 		break;
 	case TCP_FIN_WAIT1:
 	case TCP_LAST_ACK:
 		send_end(c, sk, EVENT_FIN, dir_of(c, 1));
+		c->flags |= CONN_FIN_OUT; // which has its number from now on
 		break;
 	case TCP_CLOSE:
 		count_unread(c, sk);
@@ -689,16 +719,19 @@ SEC("tp_btf/sched_process_exit")
 int on_process_exit(__u64 *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx[0];
-	struct lc_control e = {};
+	struct lc_control *e;
 
 	if (!want_unix && !nest_on)
 		return 0;
 	if (task->pid != task->tgid || !process_wanted(task->tgid))
 		return 0;
-	e.kind = EVENT_EXIT;
-	e.time = bpf_ktime_get_boot_ns();
-	e.tgid = task->tgid;
-	send_control(&e);
+	e = begin_control();
+	if (!e)
+		return 0;
+	e->kind = EVENT_EXIT;
+	e->time = bpf_ktime_get_boot_ns();
+	e->tgid = task->tgid;
+	end_control(e);
 	return 0;
 }
 

@@ -328,11 +328,24 @@ static __always_inline void emit_call(struct emission *e)
 		emit_buffers(e);
 }
 
-static __always_inline void send_control(struct lc_control *c)
+// An event of the control ring, all zero, which end_control sends; NULL where
+// the ring is full. It is made in place, since it is a good part of the stack.
+static __always_inline struct lc_control *begin_control(void)
 {
-	c->version = EVENT_VERSION;
-	if (bpf_ringbuf_output(&control_ring, c, sizeof(*c), BPF_RB_NO_WAKEUP))
+	struct lc_control *c = bpf_ringbuf_reserve(&control_ring, sizeof(*c), 0);
+
+	if (!c) {
 		count(COUNT_CONTROL_FULL, 0, 1, 0);
+		return NULL;
+	}
+	__builtin_memset(c, 0, sizeof(*c));
+	c->version = EVENT_VERSION;
+	return c;
+}
+
+static __always_inline void end_control(struct lc_control *c)
+{
+	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
 }
 
 #endif

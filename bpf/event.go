@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -12,7 +13,7 @@ const version = 1
 // Sizes of the records' headers (events.h).
 const (
 	dataSize    = 80
-	controlSize = 144
+	controlSize = 160
 )
 
 // Stream says where bytes were seen.
@@ -148,6 +149,10 @@ type Control struct {
 	PeerTGID   uint32
 	SSL        uint64
 	Generation uint32
+	// Vanished: a closed connection's other side did not answer any more.
+	Vanished bool
+	// Comm is the name of the thread that used the connection first.
+	Comm string
 }
 
 // parse reads a record of the control ring.
@@ -164,6 +169,12 @@ func (c *Control) parse(b []byte) error {
 		TGID: le.Uint32(b[72:]), TID: le.Uint32(b[76:]), NetNS: le.Uint32(b[84:]),
 		PeerTGID: le.Uint32(b[92:]), SSL: le.Uint64(b[128:]), Generation: le.Uint32(b[136:]),
 	}
+	comm, _, _ := bytes.Cut(b[144:160], []byte{0})
+	c.Comm = string(comm)
+	switch le.Uint32(b[140:]) {
+	case etimedout, ehostunreach, enetunreach:
+		c.Vanished = true
+	}
 	family := le.Uint32(b[80:])
 	c.Local = endOf(family, b[96:112], le.Uint16(b[88:]))
 	c.Remote = endOf(family, b[112:128], le.Uint16(b[90:]))
@@ -174,6 +185,13 @@ func (c *Control) parse(b []byte) error {
 const (
 	afInet  = 2
 	afInet6 = 10
+)
+
+// Errors of sockets whose other side is gone.
+const (
+	enetunreach  = 101
+	etimedout    = 110
+	ehostunreach = 113
 )
 
 // endOf makes one end of a connection; IPv4 in IPv6 becomes IPv4.

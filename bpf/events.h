@@ -111,10 +111,12 @@ struct lc_control {
 	__u32 peer_tgid;               // AF_UNIX
 	__u8 local[16], remote[16];    // IPv4: the first 4 bytes
 	__u64 ssl;
-	__u32 generation, pad;
+	__u32 generation;
+	__u32 error;   // EVENT_CLOSE: the socket's, an errno
+	char comm[16]; // EVENT_OPEN: the thread's name
 };
 
-_Static_assert(sizeof(struct lc_control) == 144, "event.go reads 144 bytes");
+_Static_assert(sizeof(struct lc_control) == 160, "event.go reads 160 bytes");
 
 // Counters, each per direction: events and bytes.
 enum counter {

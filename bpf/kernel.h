@@ -112,6 +112,7 @@ struct sock {
 	struct sock_common __sk_common;
 	u16 sk_type;
 	u16 sk_protocol;
+	int sk_err;
 	struct pid *sk_peer_pid;
 };
 

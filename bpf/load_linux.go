@@ -177,12 +177,41 @@ func (k *Kernel) SetLadder(step Step) error {
 	return nil
 }
 
-// Close detaches and unloads the programs.
-func (k *Kernel) Close() error {
+// Lengths visits the connections that are open, with what calls moved on them,
+// to the server and to the client.
+func (k *Kernel) Lengths(visit func(cookie uint64, pos [2]int64)) error {
+	var at uint64
+	var c connValue
+	entries := k.coll.Maps[coreMapConns].Iterate()
+	for entries.Next(&at, &c) {
+		visit(c.Cookie, c.Pos)
+	}
+	if err := entries.Err(); err != nil {
+		return fmt.Errorf("read connections: %w", err)
+	}
+	return nil
+}
+
+// connValue is struct conn of conn.h.
+type connValue struct {
+	Cookie uint64
+	Pos    [2]int64
+	_      [72]byte
+}
+
+// Detach ends the flow of events. Those in the rings can still be read.
+func (k *Kernel) Detach() error {
 	var errs []error
 	for _, l := range k.links {
 		errs = append(errs, l.Close())
 	}
+	k.links = nil
+	return errors.Join(errs...)
+}
+
+// Close detaches and unloads the programs.
+func (k *Kernel) Close() error {
+	errs := []error{k.Detach()}
 	for _, r := range []*ringbuf.Reader{k.control, k.data} {
 		if r != nil {
 			errs = append(errs, r.Close())

@@ -134,7 +134,7 @@ static __always_inline void forget_bios(const struct stream_key *key, const stru
 // Ends the stream of an object: what follows at its address is another.
 static __noinline int end_stream(struct stream_key *key)
 {
-	struct lc_control e = {};
+	struct lc_control *e;
 	struct stream *s;
 
 	if (!key)
@@ -142,16 +142,19 @@ static __noinline int end_stream(struct stream_key *key)
 	s = bpf_map_lookup_elem(&streams, key);
 	if (!s)
 		return 0;
-	e.kind = EVENT_UNBIND;
-	e.source = s->source;
-	e.cookie = s->cookie;
-	e.time = bpf_ktime_get_boot_ns();
-	e.pos[0] = s->pos[0];
-	e.pos[1] = s->pos[1];
-	e.tgid = key->tgid;
-	e.ssl = key->object;
-	e.generation = s->generation;
-	send_control(&e);
+	e = begin_control();
+	if (e) {
+		e->kind = EVENT_UNBIND;
+		e->source = s->source;
+		e->cookie = s->cookie;
+		e->time = bpf_ktime_get_boot_ns();
+		e->pos[0] = s->pos[0];
+		e->pos[1] = s->pos[1];
+		e->tgid = key->tgid;
+		e->ssl = key->object;
+		e->generation = s->generation;
+		end_control(e);
+	}
 	forget_bios(key, s);
 	bpf_map_delete_elem(&streams, key);
 	return 0;

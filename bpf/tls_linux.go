@@ -239,14 +239,27 @@ type FileKey struct{ Inode, Dev uint64 }
 // CodeFile is the file of a [Code] event.
 func (c *Control) CodeFile() FileKey { return FileKey{c.SSL, uint64(c.Start)} }
 
-// Known says whether a file that a [Code] event named needs no more of them.
-func (t *Probes) Known(f FileKey, known bool) error {
-	var told uint64
-	if known {
-		told = math.MaxUint64
-	}
-	if err := t.kernel.coll.Maps[coreMapCodeFiles].Put(f, told); err != nil {
+// Known says that a file needs no more [Code] events.
+func (t *Probes) Known(f FileKey) error {
+	if err := t.kernel.coll.Maps[coreMapCodeFiles].Put(f, uint64(math.MaxUint64)); err != nil {
 		return fmt.Errorf("note known file: %w", err)
+	}
+	return nil
+}
+
+// ForgetFiles makes all files unknown again.
+func (t *Probes) ForgetFiles() error {
+	m := t.kernel.coll.Maps[coreMapCodeFiles]
+	var known []FileKey
+	var key FileKey
+	var told uint64
+	for it := m.Iterate(); it.Next(&key, &told); {
+		known = append(known, key)
+	}
+	for _, key := range known {
+		if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("forget known files: %w", err)
+		}
 	}
 	return nil
 }
