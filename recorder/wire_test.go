@@ -101,6 +101,12 @@ func compareWire(t *testing.T, x *trace.Exchange, w *wireWant, tolerance int64) 
 		}
 		check(t, "server total", deref(r.ServerTotalUs), deref(total))
 	}
+	// The samples list a reason of the Responses API only where the answer is
+	// incomplete; ours is the status then (ARCHITECTURE.md), as in the truth of
+	// our own captures.
+	if r.APIKind == trace.KindOpenAIResponses && len(w.Finish) == 0 {
+		w.Finish = []string{"completed"}
+	}
 	if diff := cmp.Diff(strings.Join(w.Finish, ","), strings.Join(x.Said.FinishReasons, ",")); diff != "" {
 		t.Errorf("finish reasons (-want +got):\n%s", diff)
 	}

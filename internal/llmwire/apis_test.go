@@ -52,10 +52,10 @@ func TestAPIStreams(t *testing.T) {
 				`response.completed|{"type":"response.completed","response":{"model":"m2","status":"completed","incomplete_details":null,"output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]}],` + responsesUsed + `}}`,
 			},
 			[]string{"other", "other", "other", "text 1", "text 1", "other", "other", "other", "usage done"},
-			`9+4+-=>9/2 usage [] m2 text0.0:"Hi" ended`,
+			`9+4+-=>9/2 usage [completed] m2 text0.0:"Hi" ended`,
 		},
 		{
-			"responses: a status is the reason where no member says that there is none", trace.KindOpenAIResponses,
+			"responses: details that are left out", trace.KindOpenAIResponses,
 			[]string{responsesText3("a"), `response.completed|{"type":"response.completed","response":{"status":"completed","model":"m"},"model":"proxy","timings":{"prompt_ms":1.5,"predicted_ms":2}}`},
 			[]string{"text 1", "other done"},
 			`-+-+-=>-/- none [completed] m text0.0:"a" q- f1500 t3500 ended`,
@@ -87,7 +87,7 @@ func TestAPIStreams(t *testing.T) {
 			"responses: no delta, all of it in the last event", trace.KindOpenAIResponses,
 			[]string{responsesCreated, `response.completed|{"type":"response.completed","response":{"status":"completed","incomplete_details":null,"output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},{"content":[{"annotations":[],"text":"Hi","type":"output_text"}],"type":"message"}],` + responsesUsed + `}}`},
 			[]string{"other", "text 4 t2 done"},
-			`9+4+-=>9/2 usage [] m reasoning0.0:"hm" text0.0:"Hi" ended`,
+			`9+4+-=>9/2 usage [completed] m reasoning0.0:"hm" text0.0:"Hi" ended`,
 		},
 		{
 			"responses: failed", trace.KindOpenAIResponses,
@@ -262,10 +262,14 @@ func TestAPIBodies(t *testing.T) {
 			"responses", `{"id":"resp_1","model":"m","status":"completed","error":null,"incomplete_details":null,"output":[{"type":"reasoning","content":[{"type":"reasoning_text","text":"hm"}],"summary":[]},` +
 				`{"type":"message","content":[{"type":"output_text","text":"Hi"},{"type":"refusal","refusal":"no"}]},{"type":"function_call","id":"fc","name":"find","arguments":"{}"}],` + responsesUsed + `}`,
 			trace.KindOpenAIResponses,
-			`9+4+-=>9/2 usage [] m reasoning0.0:"hm" text0.0:"Hi" refusal0.0:"no" tool_args0.0:"{}"`,
+			`9+4+-=>9/2 usage [completed] m reasoning0.0:"hm" text0.0:"Hi" refusal0.0:"no" tool_args0.0:"{}" ended`,
 		},
 		{
 			"responses, incomplete", `{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[]}`, trace.KindOpenAIResponses,
+			`-+-+-=>-/- none [content_filter]  ended empty`,
+		},
+		{
+			"responses, the details before the status", `{"incomplete_details":{"reason":"content_filter"},"status":"incomplete","output":[]}`, trace.KindOpenAIResponses,
 			`-+-+-=>-/- none [content_filter]  ended empty`,
 		},
 		{

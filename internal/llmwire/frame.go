@@ -21,7 +21,7 @@ type frame struct {
 	done     bool // the event is the end mark
 	ends     bool // it says that the answer is complete, beside what else it says
 	ping     bool
-	detailed bool  // the reason of an end has a member of its own
+	detailed bool  // the reason of an end was said in a member of its own
 	repeats  bool  // its pieces were sent before, if any were
 	tokens   int32 // generated with the event, where the protocol says so; 0 = not said
 

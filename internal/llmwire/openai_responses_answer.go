@@ -152,7 +152,9 @@ func responsesMember(f *frame, r *reader, key []byte) {
 	}
 }
 
-// responsesStatus takes the status as the reason, where no details say more.
+// responsesStatus takes the status as the reason for which the answer ended,
+// where no details say more. Whether a service sends the details as null or
+// leaves them out says nothing.
 func responsesStatus(f *frame, r *reader) {
 	text, _ := r.text()
 	switch string(text) {
@@ -165,11 +167,8 @@ func responsesStatus(f *frame, r *reader) {
 	}
 }
 
-// responsesReason takes the reason from incomplete_details. A service that has
-// the member and leaves it null says that there is none.
+// responsesReason takes the reason from incomplete_details.
 func responsesReason(f *frame, r *reader) {
-	f.detailed = true
-	f.finishes = f.finishes[:0]
 	if !r.open('{') {
 		return
 	}
@@ -179,6 +178,7 @@ func responsesReason(f *frame, r *reader) {
 			continue
 		}
 		if text, _ := r.text(); len(text) > 0 && len(text) <= maxWord {
+			f.detailed = true
 			f.finishes = append(f.finishes[:0], finish{reason: f.save(text)})
 		}
 	}
