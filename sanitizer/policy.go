@@ -27,6 +27,10 @@ type Policy struct {
 	// Name is a label for people.
 	Name string `json:"name" yaml:"name"`
 
+	// Extends is the policy to which the rest of a file is added; "" = none.
+	// [ParsePolicy] resolves it.
+	Extends string `json:"extends,omitempty" yaml:"extends"`
+
 	// DropHeaders never keep a value, whatever else is said: credentials and
 	// identities. Lower-case names; a '*' at the end stands for any rest.
 	DropHeaders []string `json:"drop_headers,omitempty" yaml:"drop_headers"`
@@ -48,10 +52,10 @@ type Policy struct {
 	PathParents []string `json:"path_parents,omitempty" yaml:"path_parents"`
 
 	// Body says what stays of JSON bodies, where the mode keeps bodies at all.
-	Body BodyPolicy `json:"body" yaml:"body"`
+	Body BodyPolicy `json:"body,omitzero" yaml:"body"`
 
 	// Detect says what is looked for in texts, in the mode redact.
-	Detect DetectPolicy `json:"detect" yaml:"detect"`
+	Detect DetectPolicy `json:"detect,omitzero" yaml:"detect"`
 
 	// Tenant says where the caller stands and Session where the conversation
 	// does: the first source with a value counts, as a keyed pseudonym.
@@ -85,8 +89,8 @@ type BodyPolicy struct {
 	// Drop keeps the length of what is there and below: credentials, and
 	// whatever repeats texts, such as log probabilities and token ids.
 	Drop []string `json:"drop,omitempty" yaml:"drop"`
-	// Pseudonym replaces strings and numbers by keyed pseudonyms: identities
-	// that carry structure.
+	// Pseudonym replaces strings by keyed pseudonyms, and numbers by 0: identities
+	// by which exchanges belong together.
 	Pseudonym []string `json:"pseudonym,omitempty" yaml:"pseudonym"`
 	// Keep are the values that stay as far as they match the grammar.
 	Keep map[string]Grammar `json:"keep,omitempty" yaml:"keep"`
@@ -146,7 +150,7 @@ func Seal(cfg Config) (trace.Seal, error) {
 // those lists whose order means nothing, and without the name.
 func (p Policy) Hash() (string, error) {
 	p = p.sorted()
-	p.Name = ""
+	p.Name, p.Extends = "", ""
 	doc, err := json.Marshal(p)
 	if err != nil {
 		return "", fmt.Errorf("encode policy: %w", err)

@@ -17,13 +17,6 @@ import (
 // maxPolicy bounds a policy file, bytes: the default one has 30 kB.
 const maxPolicy = 1 << 20
 
-// policyFile is a policy as people write it.
-type policyFile struct {
-	// Extends is the policy to which the rest is added; "" = none.
-	Extends string `yaml:"extends"`
-	Policy  `yaml:",inline"`
-}
-
 // ParsePolicy reads the YAML form of a policy; file is its name in errors. A
 // policy that extends another adds to its lists; what it gives to a name that
 // is there replaces that. Errors are [*PolicyError] with line and column.
@@ -38,11 +31,11 @@ func ParsePolicy(file string, text []byte) (Policy, error) {
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil || tree.Docs[0].Body.Type() == ast.NullType {
 		return Policy{}, &PolicyError{File: file, Problem: "does not hold one document", Try: "write one; lambdac sanitize --print-policy shows how"}
 	}
-	var f policyFile
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&f); err != nil {
+	var p Policy
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&p); err != nil {
 		return Policy{}, yamlError(file, err)
 	}
-	p, err := f.resolve()
+	p, err = p.resolve()
 	if err == nil {
 		err = p.check()
 	}
@@ -53,21 +46,20 @@ func ParsePolicy(file string, text []byte) (Policy, error) {
 	return p, err
 }
 
-// resolve joins the policy with the one that it extends.
-func (f *policyFile) resolve() (Policy, error) {
-	p := f.Policy
+// resolve joins the policy of a file with the one that it extends.
+func (p Policy) resolve() (Policy, error) {
 	if p.Schema == "" {
 		return p, wrong([]any{"schema"}, "write schema: "+PolicySchema, "the policy does not say its schema")
 	}
 	if p.Name == "" {
 		return p, wrong([]any{"name"}, "write name: and a word for people", "the policy has no name")
 	}
-	if f.Extends == "" {
+	if p.Extends == "" {
 		return p, nil
 	}
-	base, ok := BuiltinPolicy(f.Extends)
+	base, ok := BuiltinPolicy(p.Extends)
 	if !ok {
-		return p, wrong([]any{"extends"}, "use one of "+strings.Join(BuiltinPolicies(), ", "), "no policy is called %q", f.Extends)
+		return p, wrong([]any{"extends"}, "use one of "+strings.Join(BuiltinPolicies(), ", "), "no policy is called %q", p.Extends)
 	}
 	return base.with(p), nil
 }

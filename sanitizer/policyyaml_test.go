@@ -2,11 +2,16 @@ package sanitizer
 
 import (
 	"errors"
+	"flag"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lambdac/lambdac/internal/jsonschema"
 )
+
+var _ = flag.Bool("update", false, "write the published schema")
 
 // What is printed is what is read.
 func TestPolicyYAMLRoundTrip(t *testing.T) {
@@ -116,6 +121,10 @@ func TestPolicyFileIsBounded(t *testing.T) {
 	if _, err := ParsePolicy("big.yaml", make([]byte, maxPolicy+1)); err == nil || !strings.Contains(err.Error(), "at most 1 MiB") {
 		t.Errorf("%v, want a refusal", err)
 	}
+}
+
+func TestPolicySchema(t *testing.T) {
+	jsonschema.PublishedInput(t, "../docs/schema/policy.v1.json", PolicySchema, Policy{}, ".")
 }
 
 // FuzzParsePolicy: any text gives a policy that can be used, or a PolicyError.

@@ -126,7 +126,7 @@ func (m *maker) structSchema(typ reflect.Type) map[string]any {
 			s["description"] = comment
 		}
 		properties[name] = s
-		if options != "omitempty" {
+		if options != "omitempty" && options != "omitzero" {
 			required = append(required, name)
 		}
 	}
