@@ -16,6 +16,7 @@ const (
 	nearTFN
 	nearBirth
 	nearVersion
+	nearIP
 	contexts
 )
 
@@ -33,6 +34,7 @@ var contextWords = [contexts][]string{
 	nearTFN:     {"tfn", "tax file", "tax_file"},
 	nearBirth:   {"born", "birth", "dob", "geboren", "geburt", "né le", "née le", "nacido", "nacida", "nato il", "nata il"},
 	nearVersion: {"version", "release", "ver."},
+	nearIP:      {"ip ", "ip:", "ip=", "ip\"", "ipv4", "address", "addr", "host", "server", "client", "peer", "ping", "dns", "gateway", "subnet", "remote", "forwarded"},
 }
 
 // reach is how many bytes after a word it still tells of a number.

@@ -26,7 +26,7 @@ func (j *job) at(mark, end int) {
 	}
 	if j.byteAt(stop) == ':' && string(j.text[start:mark]) == "git" {
 		path := j.run(alnum|dot|under|dash|slash|tilde, stop+1, 256)
-		if path > stop+1 {
+		if path > stop+len(":a/") {
 			j.add("git_remote", Host, start, path)
 			return
 		}

@@ -27,8 +27,17 @@ func (j *job) ipv4(num *number, inside bool) int {
 	case j.byteAt(start-1) == '/' && alnum.in(j.byteAt(start-2)), j.byteAt(start-1) == '=' && j.byteAt(start-2) == '=':
 		return end // Chrome/120.0.0.1, package==1.2.3.4
 	}
-	j.add("ip", IP, start, end)
+	if parts[0] > 9 || parts[0] > 2 && max(parts[1], parts[2], parts[3]) >= 100 || j.isAddressee(start, end) {
+		j.add("ip", IP, start, end)
+	}
 	return end
+}
+
+// isAddressee reports that what stands around four numbers says that they are
+// an address: object ids, sections and versions begin with small numbers too.
+func (j *job) isAddressee(start, end int) bool {
+	c := j.byteAt(end)
+	return j.near(nearIP, start) || j.has(start-3, "://") || j.byteAt(start-1) == '@' || (c == ':' || c == '/') && digit.in(j.byteAt(end+1))
 }
 
 // address judges the word [start, end), which has a digit and a ':' or '-'

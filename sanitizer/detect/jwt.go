@@ -21,7 +21,7 @@ func (j *job) jwt(start int) {
 		end = next
 		parts++
 	}
-	if end-start >= 2*shortest && parts >= 2 {
+	if end-start >= 2*shortest && j.text[end-1] != '.' {
 		j.add("jwt", Secret, start, end)
 	}
 }

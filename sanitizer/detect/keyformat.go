@@ -32,6 +32,27 @@ func (j *job) key(f *keyFormat, end int) {
 	}
 	j.keyEnd = stop
 	j.add(f.rule, Secret, start, stop)
+	if f.rule == "aws_key_id" {
+		j.awsSecret(max(0, start-awsReach), start)
+		j.awsSecret(stop, min(len(j.text), stop+awsReach))
+	}
+}
+
+// awsReach is how far from a key id its secret is looked for.
+const awsReach = 128
+
+// awsSecret finds words of forty letters of base64 in [from, to), which
+// beside a key id are its secret however they look.
+func (j *job) awsSecret(from, to int) {
+	const length = 40
+	for at := from; at < to; at++ {
+		if end := j.run(b64, at, to-at); end-at == length && varied(j.text[at:end]) {
+			j.add("aws_secret", Secret, at, end)
+			at = end
+		} else {
+			at = max(at, end)
+		}
+	}
 }
 
 // joined reports that the byte before at continues a word, so that what

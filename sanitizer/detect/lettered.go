@@ -12,7 +12,7 @@ func (j *job) lettered(at, end int) int {
 	if c := j.byteAt(stop); c == ':' || c == '-' && stop-start == 2 || j.byteAt(start-1) == ':' {
 		j.address(start, stop)
 	}
-	if j.joined(start) {
+	if j.joined(start) || j.continues(start) {
 		return stop
 	}
 	if iban := j.iban(start, at); iban > 0 {

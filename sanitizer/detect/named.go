@@ -241,10 +241,16 @@ func (j *job) endsValue(start, open, at int) bool {
 
 // isSecretValue judges a value under a secret's name.
 func isSecretValue(v []byte, password, quoted bool) bool {
-	if len(v) < 4 || isPlaceholder(v) || bytes.IndexByte(v, ' ') >= 0 {
+	if len(v) < 4 || isPlaceholder(v) || bytes.IndexByte(v, ' ') >= 0 || !quoted && (dot|colon).in(v[0]) {
 		return false
 	}
 	kinds, distinct := kindsOf(v)
+	if bytes.Contains(v, []byte("://")) { // what a URL holds, other rules find
+		return false
+	}
+	if !quoted && kinds&dot != 0 && kinds&^(alnum|under|dot) == 0 && !scrambled(v) { // asn1.signature
+		return false
+	}
 	plain := kinds&^(letters|under|dot|dash) == 0 // a word, or a name in a program
 	switch {
 	case distinct < 4:

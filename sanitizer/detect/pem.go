@@ -15,14 +15,34 @@ func (j *job) pem(start int) {
 	if !j.has(label, "-----") {
 		return
 	}
-	inside := label + len("-----")
+	inside := j.headers(label + len("-----"))
 	stop := j.block(inside, min(len(j.text), inside+maxPEM))
+	if stop == inside { // the first line alone, in a program
+		return
+	}
 	if marker := stop; j.toMarker(&marker) {
 		end := j.run(uppers|digit|blank, marker+len("-----END "), 40)
 		stop = min(len(j.text), end+len("-----"))
 	}
 	j.blockEnd = stop
 	j.add("pem", Secret, start, stop)
+}
+
+// headers is the end of the lines "Name: value" of RFC 1421 and of OpenPGP.
+func (j *job) headers(at int) int {
+	for range 5 {
+		for at < len(j.text) && isBetweenLines(j.text, at) {
+			at++
+		}
+		colonAt := j.run(letters|dash, at, 24)
+		if colonAt == at || !j.has(colonAt, ": ") {
+			return at
+		}
+		at = colonAt
+		for stop := at + 128; at < len(j.text) && at < stop && j.text[at] != '\n' && j.text[at] != '\\'; at++ {
+		}
+	}
+	return at
 }
 
 // toMarker moves at to the last line of a block, if it stands within the few
@@ -43,14 +63,14 @@ func (j *job) toMarker(at *int) bool {
 // more, or the last one, with line ends, real or written as escapes, quotes
 // and plus signs between.
 func (j *job) block(at, limit int) int {
-	end := at
+	first, end := at, at
 	for at < limit && isBetweenLines(j.text, at) {
 		at++
 	}
 	for at < limit {
 		line := j.run(b64|equals, at, limit-at)
 		if line-at < 16 { // the last one, if it follows at once
-			if at-end > len(`\n`) || j.byteAt(line) == ' ' {
+			if line == at || end == first || at-end > len(`\n`) || j.byteAt(line) == ' ' {
 				return end
 			}
 			return line

@@ -26,6 +26,8 @@ func (j *job) phone(num *number) int {
 		return 0
 	case j.near(nearPhone, start) && !looksLikeDate(num):
 		return j.addPhone(open, end)
+	case blank.in(j.byteAt(start-1)) && digit.in(j.byteAt(start-2)): // a column of a table or of a dump
+		return 0
 	case num.digits[0] == 0 && num.digits[1] != 0 && (total == 10 || total == 11) && groups >= 2 && groups <= 5 && j.trunk(num, groups):
 		return j.addPhone(open, end)
 	case num.digits[0] == 0 && num.digits[1] == 0 && total >= 11 && groups >= 3 && countryCode(num, 2) > 0:
@@ -52,7 +54,7 @@ func (j *job) addPhone(start, end int) int {
 // international is the end of a number after a plus sign: as many groups as
 // make at most 15 digits, at least 8 of them.
 func (j *job) international(num *number) int {
-	if countryCode(num, 0) == 0 {
+	if countryCode(num, 0) == 0 || num.n == 2 && j.sep(num, 0) == '.' { // +35236450.6
 		return 0
 	}
 	total, end := 0, 0

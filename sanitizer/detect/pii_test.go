@@ -40,6 +40,8 @@ func TestPhone(t *testing.T) {
 		{"date after a word", "call me 2024-10-22", nil},
 		{"epoch", `{"at":1789000000}`, nil},
 		{"table", "200 300 4000", nil},
+		{"dump", "14 00 00 08 00 08 03 64 12", nil},
+		{"signed decimal", "+35236450.6", nil},
 	})
 }
 
@@ -67,6 +69,11 @@ func TestAddresses(t *testing.T) {
 		{"product", "Chrome/120.0.1.2", nil},
 		{"version", "version 2.11.3.4", nil},
 		{"in a word", "v2.11.3.4", nil},
+		{"object id", "2.5.29.46 and 1.3.101.112", nil},
+		{"section", "see 3.4.1.2 below", nil},
+		{"small numbers after a word", "host 3.4.1.2", only("ip=3.4.1.2")},
+		{"small numbers with a port", "1.1.1.1:53", only("ip=1.1.1.1")},
+		{"small numbers, one large", "3.88.120.17", only("ip=3.88.120.17")},
 		{"IPv6", "at 2001:db8::8a2e:370:7334 now", only("ip=2001:db8::8a2e:370:7334")},
 		{"IPv6, whole", "2001:0db8:0000:0000:0000:8a2e:0370:7334", only("ip=2001:0db8:0000:0000:0000:8a2e:0370:7334")},
 		{"IPv6, link", "fe80::1ff:fe23:4567:890a%eth0", only("ip=fe80::1ff:fe23:4567:890a")},

@@ -14,6 +14,9 @@ func (j *job) random(start, end int) {
 	if j.has(start, "0x") {
 		start += len("0x")
 	}
+	if j.has(start, "sha256-") || j.has(start, "sha384-") || j.has(start, "sha512-") || j.has(start-3, "h1:") {
+		return // digests of what is public
+	}
 	if end-start < minRandom {
 		return
 	}
@@ -26,40 +29,93 @@ func (j *job) random(start, end int) {
 
 // looksRandom counts the places where the kind of letter changes. In base62,
 // 45 of 100 do, an upper-case letter before a lower-case one left out; in
-// names written in camel case, at most 20 do.
+// names written in camel case, at most 20 do. The numbers of bits that names
+// in programs have, AMD64SHA256, are no change.
 func looksRandom(w []byte) bool {
-	var changes, digits, lowers, capitals, marks, segment, longest int
-	hexOnly := true
-	for i, c := range w {
-		set := sets[c]
-		if set&alnum == 0 {
-			marks++
-			segment = i + 1
+	c := count(w)
+	switch {
+	case c.hexOnly, c.digits < 2, c.lowers+c.capitals == 0, c.longest < 8, (len(w)-c.alnum)*8 > len(w):
+		return false
+	case c.lowers == 0 || c.capitals == 0:
+		return c.changes*4 >= len(w) && c.digits*10 >= len(w)
+	case c.alike >= 6 && len(w) < 32: // letters of one case in a row: a word, more often than not
+		return c.changes*5 >= len(w)*2
+	}
+	return c.changes*10 >= len(w)*3
+}
+
+// counts is what looksRandom goes by.
+type counts struct {
+	alnum, digits, lowers, capitals int
+	changes                         int // of kind, from one letter to the next
+	alike                           int // the most letters of one case in a row
+	longest                         int // letters without a mark between
+	hexOnly                         bool
+}
+
+// count counts over the parts of a word between its marks; parts that are
+// hexadecimal are ids and change nothing.
+func count(w []byte) (total counts) {
+	total.hexOnly = true
+	for len(w) > 0 {
+		n := alnum.run(w, 0, len(w))
+		c := countPart(w[:n])
+		total.alnum += c.alnum
+		total.longest = max(total.longest, n)
+		if !c.hexOnly {
+			total.hexOnly = false
+			total.digits += c.digits
+			total.lowers += c.lowers
+			total.capitals += c.capitals
+			total.changes += c.changes
+			total.alike = max(total.alike, c.alike)
+		}
+		w = w[min(n+1, len(w)):]
+	}
+	return total
+}
+
+func countPart(w []byte) counts {
+	c := counts{alnum: len(w), hexOnly: hexAny.run(w, 0, len(w)) == len(w)}
+	same := 0
+	fresh := true // nothing before to change from
+	for i := 0; i < len(w); i++ {
+		set := sets[w[i]]
+		if n := bits(w[i:]); n > 0 && (i == 0 || sets[w[i-1]]&digit == 0) {
+			c.digits += n
+			i += n - 1
+			same, fresh = 0, true
 			continue
 		}
-		longest = max(longest, i+1-segment)
-		hexOnly = hexOnly && set&hexAny != 0
 		switch {
 		case set&digit != 0:
-			digits++
+			c.digits++
 		case set&uppers != 0:
-			capitals++
+			c.capitals++
 		default:
-			lowers++
+			c.lowers++
 		}
-		if i > segment && changesKind(sets[w[i-1]], set) {
-			changes++
+		if !fresh && changesKind(sets[w[i-1]], set) {
+			c.changes++
+			same = 0
 		}
+		fresh = false
+		if set&digit == 0 {
+			same++
+		}
+		c.alike = max(c.alike, same)
 	}
-	switch {
-	case hexOnly, digits < 2, digits == len(w)-marks, longest < 8:
-		return false
-	case marks*8 > len(w):
-		return false
-	case lowers == 0 || capitals == 0:
-		return changes*4 >= len(w) && digits*10 >= len(w)
+	return c
+}
+
+// bits is the length of a number of bits that w begins with, 0 if none.
+func bits(w []byte) int {
+	n := digit.run(w, 0, 4)
+	switch string(w[:n]) {
+	case "16", "32", "64", "128", "256", "384", "512", "1024", "2048", "4096":
+		return n
 	}
-	return changes*10 >= len(w)*3
+	return 0
 }
 
 // changesKind reports that two neighbours are of different kinds; a capital

@@ -15,6 +15,7 @@ type Rule struct {
 // otherRules is the table but for the key formats, which come first and are
 // rows of keyFormats.
 var otherRules = [...]Rule{
+	{"aws_secret", Secret, "40 letters of base64 beside an AWS key id"},
 	{"jwt", Secret, "JSON web token: eyJ….….…"},
 	{"pem", Secret, "PEM block, with or without its end"},
 	{"url_password", Secret, "user and password, or token, before the host of a URL"},

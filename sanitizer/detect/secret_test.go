@@ -94,6 +94,7 @@ func TestSecrets(t *testing.T) {
 	basic := base64.StdEncoding.EncodeToString([]byte("ann:open sesame 42"))
 	inside := strings.Repeat(invent(2, 64, base64ch)+"\n", 4)
 	pem := "-----BEGIN RSA PRIVATE KEY-----\n" + inside + "-----END RSA PRIVATE KEY-----"
+	headed := "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n" + inside + "-----END RSA PRIVATE KEY-----"
 	cut := "-----BEGIN PRIVATE KEY-----\n" + inside
 	oneLine := strings.ReplaceAll(pem, "\n", `\n`)
 	entra := invent(9, 3, alnum62) + "8Q~" + invent(10, 34, alnum62)
@@ -105,6 +106,8 @@ func TestSecrets(t *testing.T) {
 		{"PEM", "key:\n" + pem + "\nend", only("pem=" + pem)},
 		{"PEM on one line", `"` + oneLine + `"`, only("pem=" + oneLine)},
 		{"PEM that is cut", cut + "\nthat was it", only("pem=" + strings.TrimSpace(cut))},
+		{"PEM with headers", headed, only("pem=" + headed)},
+		{"PEM's first line", `"-----BEGIN PUBLIC KEY-----\n" + key`, nil},
 		{"PEM's name", "a line with BEGIN RSA PRIVATE KEY in it", nil},
 		{"URL", "postgres://ann:hunter2@db/x", only("url_password=ann:hunter2")},
 		{"URL with an @ in the password", "redis://:p@ss:w0rd@10.0.0.1:6379", only("url_password=:p@ss:w0rd", "ip=10.0.0.1")},
@@ -118,6 +121,8 @@ func TestSecrets(t *testing.T) {
 		{"Entra", "secret " + entra, only("azure_secret=" + entra)},
 		{"random word", "use " + random + " for it", only("random=" + random)},
 		{"hexadecimal word", invent(12, 40, hex16), nil},
+		{"hexadecimal word with a prefix", "toolu_fa282ca228ccfde5098ce6aa", nil},
+		{"digest", "sha512-" + invent(15, 86, base64ch) + "== h1:" + invent(16, 43, base64ch) + "=", nil},
 		{"UUID", "123e4567-e89b-42d3-a456-426614174000", nil},
 		{"name in a program", "TestHandlerServesBase64EncodedV2Responses", nil},
 		{"path", "src/internal/Handler2/TestServer3/v4/Endpoint", nil},
@@ -188,6 +193,46 @@ func TestFindNamed(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.member, got, tt.want)
+		}
+	}
+}
+
+// TestAWSSecret: forty letters beside a key id, whatever they look like.
+func TestAWSSecret(t *testing.T) {
+	id := "AKIA" + "Q3" + invent(50, 14, base32)
+	secret := "wordslikethisone/and" + invent(51, 20, base64ch)
+	check(t, []row{
+		{"after", id + "\n" + secret + "\n", only("aws_key_id="+id, "aws_secret="+secret)},
+		{"before", secret + "," + id, only("aws_secret="+secret, "aws_key_id="+id)},
+		{"alone", secret, nil},
+		{"39 letters", id + " " + secret[1:], only("aws_key_id=" + id)},
+	})
+}
+
+// TestRandom measures the last tier: how many random words of a length it
+// finds. It is no promise that it finds all.
+func TestRandom(t *testing.T) {
+	s := scanner(t, Config{})
+	for _, tt := range []struct {
+		letters string
+		length  int
+		atLeast int
+	}{
+		{alnum62, 24, 700},
+		{alnum62, 32, 900},
+		{alnum62, 40, 950},
+		{base64ch, 40, 900},
+		{base64ch, 64, 900},
+		{"0123456789abcdefghijklmnopqrstuvwxyz", 32, 850},
+		{hex16, 64, 0},
+	} {
+		found := 0
+		for seed := range uint64(1000) {
+			found += len(s.Find(nil, []byte(" "+invent(seed, tt.length, tt.letters)+" ")))
+		}
+		t.Logf("%d of 1000 words of %d letters out of %d", found, tt.length, len(tt.letters))
+		if found < tt.atLeast {
+			t.Errorf("%d of 1000 words of %d letters out of %d, want %d", found, tt.length, len(tt.letters), tt.atLeast)
 		}
 	}
 }

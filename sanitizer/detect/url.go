@@ -25,7 +25,7 @@ func (j *job) url(start int) {
 	}
 	user, password, both := bytes.Cut(j.text[start:at], []byte(":"))
 	switch {
-	case both && len(password) > 0 && !isPlaceholder(password):
+	case both && len(password) > 0 && !isPlaceholder(password) && !isExample(j.text[start:at]):
 		j.add("url_password", Secret, start, at)
 	case !both && len(user) >= 16 && varied(user):
 		j.add("url_password", Secret, start, at)
@@ -39,6 +39,15 @@ func endsAuthority(c byte) bool {
 		return true
 	}
 	return c <= ' '
+}
+
+// isExample reports the userinfo of manuals.
+func isExample(userinfo []byte) bool {
+	switch string(userinfo) {
+	case "user:pass", "user:password", "user:passwd", "username:password", "[user:passwd", "user:secret":
+		return true
+	}
+	return false
 }
 
 // isPlaceholder reports that a value stands for one: a variable, a format or
