@@ -36,6 +36,19 @@ func Load(o Options) (*Kernel, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	coll, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	k := &Kernel{coll: coll}
+	if err := k.start(&o); err != nil {
+		return nil, errors.Join(err, k.Close())
+	}
+	return k, nil
+}
+
+// load loads the programs and maps, and attaches nothing.
+func (o *Options) load() (*ebpf.Collection, error) {
 	spec, err := loadCore()
 	if err != nil {
 		return nil, fmt.Errorf("read bpf object: %w", err)
@@ -47,14 +60,11 @@ func Load(o Options) (*Kernel, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("raise memlock limit: %w", err)
 	}
-	k := &Kernel{}
-	if k.coll, err = ebpf.NewCollection(spec); err != nil {
+	coll, err := ebpf.NewCollection(spec)
+	if err != nil {
 		return nil, fmt.Errorf("load bpf programs: %w", err)
 	}
-	if err := k.start(&o); err != nil {
-		return nil, errors.Join(err, k.Close())
-	}
-	return k, nil
+	return coll, nil
 }
 
 func (k *Kernel) start(o *Options) (err error) {

@@ -91,6 +91,11 @@ func ringSize(n, standard int) uint32 {
 	return 1 << bits.Len(uint(max(n, minRing)-1))
 }
 
+// Rings are the sizes of the data ring and the control ring, in bytes.
+func (o *Options) Rings() (data, control int) {
+	return int(ringSize(o.RingBytes, defaultRing)), int(ringSize(o.ControlBytes, defaultControl))
+}
+
 // apply writes the options into a collection that is not loaded yet. Variables
 // and maps that it does not have are left out, so that it serves every object.
 func (o *Options) apply(spec *ebpf.CollectionSpec) error {
