@@ -50,6 +50,8 @@ type Answer struct {
 	calls   []call
 	kept    int64 // bytes in texts
 	textCut int64 // bytes left out by maxAnswerText
+	repeats repeating
+	trimmed int // bytes taken off the first text that seemed to repeat
 
 	usage    usage
 	header   header
@@ -98,7 +100,7 @@ func NewAnswer(kind trace.APIKind) *Answer {
 	if f == nil {
 		f = &opaque
 	}
-	return &Answer{family: f}
+	return &Answer{family: f, repeats: f.repeats}
 }
 
 // opaque stands for the families that are not known.
@@ -154,7 +156,7 @@ func (a *Answer) Exception(name, data []byte) Chunk {
 // event takes the frame over that was read from one event.
 func (a *Answer) event(c Chunk) Chunk {
 	late := c.Late
-	if a.family.cumulative {
+	if a.repeats != repeatNever {
 		a.trim()
 	}
 	if a.f.repeats && a.generated {
@@ -184,21 +186,11 @@ func (a *Answer) event(c Chunk) Chunk {
 	return c
 }
 
-// trim leaves of texts that repeat what was said before only what is new.
-func (a *Answer) trim() {
-	for i := range a.f.pieces {
-		p := &a.f.pieces[i]
-		before := a.said(place{choice: p.choice, kind: p.kind})
-		if bytes.HasPrefix(a.f.bytes(p.text), before) {
-			p.text.from += len(before)
-		}
-	}
-}
-
-func (a *Answer) said(at place) []byte {
+// said is what was said at a place; nil if nothing.
+func (a *Answer) said(at place) *trace.AnswerText {
 	for i := range a.texts {
 		if placeOf(&a.texts[i]) == at {
-			return a.texts[i].Text
+			return &a.texts[i]
 		}
 	}
 	return nil

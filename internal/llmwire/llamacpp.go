@@ -6,27 +6,73 @@ import (
 	"github.com/lambdac/lambdac/trace"
 )
 
-// llamaCppCompletion is llama.cpp's own /completion. Source: ggml-org/llama.cpp,
+// llamaCppCompletion is llama.cpp's own /completion, and /infill, whose answers
+// are the same. At /completions it answers so too, where other servers speak
+// OpenAI's API: a parameter of its own tells. Source: ggml-org/llama.cpp,
 // tools/server/README.md.
 var llamaCppCompletion = family{
 	kind:      trace.KindLlamaCppCompletion,
 	operation: "text_completion",
-	recognize: func(path string, _ []byte) bool { return strings.HasSuffix(path, "/completion") },
+	recognize: llamaCppRecognize,
 	request:   llamaCppRequest,
 	answer:    llamaCppAnswer,
 	build:     buildLlamaCpp,
+}
+
+func llamaCppRecognize(path string, body []byte) bool {
+	switch {
+	case strings.HasSuffix(path, "/completion"):
+		return true
+	case strings.HasSuffix(path, "/infill"):
+		return memberKind(body, "input_prefix") != 0 || memberKind(body, "input_suffix") != 0
+	case path == "/completions":
+		return llamaCppOwn(body)
+	}
+	return false
+}
+
+// llamaCppOwn reports whether a body has a parameter that no other server of
+// completions has.
+func llamaCppOwn(body []byte) bool {
+	for _, own := range [...]string{"n_predict", "cache_prompt", "id_slot", "samplers"} {
+		if memberKind(body, own) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func llamaCppRequest(q *request, r *reader) {
 	r.open('{')
 	for key := r.key(); key != nil; key = r.key() {
 		switch string(key) {
-		case "prompt":
+		case "prompt", "input_prefix", "input_suffix":
 			openAIPrompt(q, r, trace.RolePrompt)
+		case "input_extra":
+			llamaCppExtra(q, r)
 		default:
 			if !samplingParam(q, r, key) {
 				r.skip()
 			}
+		}
+	}
+}
+
+// llamaCppExtra reads the files beside the one to be filled in.
+func llamaCppExtra(q *request, r *reader) {
+	if !r.open('[') {
+		return
+	}
+	for r.more() {
+		if !r.open('{') {
+			continue
+		}
+		for key := r.key(); key != nil; key = r.key() {
+			if string(key) == "text" {
+				openAIPrompt(q, r, trace.RolePrompt)
+				continue
+			}
+			r.skip()
 		}
 	}
 }

@@ -31,8 +31,8 @@ type family struct {
 	fromPath func(path string, dst *trace.Request, said *trace.Said)
 	// header takes what an answer's header says; nil = nothing.
 	header func(field func(name string) string, h *header)
-	// cumulative: every event repeats the text so far.
-	cumulative bool
+	// repeats says whether events repeat the text so far.
+	repeats repeating
 	// unmarked: a stream has neither an end mark nor finish reasons.
 	unmarked bool
 	// build returns the path and appends the body of a request.
@@ -41,9 +41,9 @@ type family struct {
 
 // families lists the families in order of recognition.
 var families = [...]*family{
-	&openAIChat, &openAICompletions, &openAIEmbeddings, &openAIResponses,
-	&anthropicMessages, &gemini, &ollamaChat, &ollamaGenerate,
-	&tgiGenerate, &sglangGenerate, &tritonGenerate, &llamaCppCompletion,
+	&llamaCppCompletion, &openAIChat, &openAICompletions, &openAIEmbeddings,
+	&openAIResponses, &anthropicMessages, &gemini, &ollamaChat, &ollamaGenerate,
+	&tgiGenerate, &sglangGenerate, &tritonGenerate,
 	&bedrockConverse, &bedrockInvoke, &cohereChat,
 }
 

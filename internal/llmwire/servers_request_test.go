@@ -29,6 +29,11 @@ func TestRecognizeServers(t *testing.T) {
 		{"/v2/models/m/versions/1/generate_stream", `{"text":"a"}`, trace.KindTritonGenerate},
 		{"/v2/models/m/infer", `{}`, trace.KindOther},
 		{"/completion", `{"prompt":"a"}`, trace.KindLlamaCppCompletion},
+		{"/completions", `{"prompt":"a","n_predict":5}`, trace.KindLlamaCppCompletion},
+		{"/completions", `{"prompt":"a","max_tokens":5}`, trace.KindOpenAICompletions},
+		{"/v1/completions", `{"prompt":"a","n_predict":5}`, trace.KindOpenAICompletions},
+		{"/infill", `{"input_prefix":"a","input_suffix":"b"}`, trace.KindLlamaCppCompletion},
+		{"/infill", `{"a":1}`, trace.KindOther},
 		{"/model/anthropic.claude-v1%3A0/converse", `{}`, trace.KindBedrockConverse},
 		{"/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3Ainference-profile%2Fx/converse-stream", `{}`, trace.KindBedrockConverse},
 		{"/model/m/invoke", `{}`, trace.KindBedrockInvoke},
@@ -115,6 +120,11 @@ func TestServerRequests(t *testing.T) {
 		{
 			"llama.cpp", trace.KindLlamaCppCompletion, "/completion", `{"prompt":"ab","n_predict":6,"stream":true,"top_k":40,"seed":1}`,
 			"/text_completion  stream max=6 n=- k=40 seed=1 t=- p=- msgs=1 tools=0 images=0 [prompt 2] ab",
+		},
+		{
+			"llama.cpp: filling in", trace.KindLlamaCppCompletion, "/infill",
+			`{"input_extra":[{"filename":"f","text":"x"},{"text":"yz"}],"input_prefix":"ab","prompt":"","input_suffix":"c","n_predict":6,"stream":true}`,
+			"/text_completion  stream max=6 n=- k=- seed=- t=- p=- msgs=5 tools=0 images=0 [prompt 1 prompt 2 prompt 2 prompt 0 prompt 1] x|yz|ab|c",
 		},
 		{
 			"llama.cpp: no limit", trace.KindLlamaCppCompletion, "/completion", `{"prompt":"ab","n_predict":-1}`,

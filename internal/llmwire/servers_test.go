@@ -92,6 +92,24 @@ func TestServerStreams(t *testing.T) {
 			`-+-+-=>-/- none []  text0.0:"Hi" failed  `,
 		},
 		{
+			"triton: the text so far in every event", trace.KindTritonGenerate,
+			[]string{`{"text_output":" Par"}`, `{"text_output":" Paris"}`, `{"text_output":" Paris"}`, `{"text_output":" Paris, "}`, `{"text_output":""}`},
+			[]string{"text 4", "text 2", "other", "text 2", "other"},
+			`-+-+-=>-/- none []  text0.0:" Paris, "`,
+		},
+		{
+			"triton: the second text begins with the first by chance", trace.KindTritonGenerate,
+			[]string{`{"text_output":"1"}`, `{"text_output":"10"}`, `{"text_output":"0"}`, `{"text_output":"1100"}`},
+			[]string{"text 1", "text 1", "text 1", "text 4"},
+			`-+-+-=>-/- none []  text0.0:"11001100"`,
+		},
+		{
+			"triton: only what is new", trace.KindTritonGenerate,
+			[]string{`{"text_output":"ab"}`, `{"text_output":"c"}`, `{"text_output":"abcd"}`},
+			[]string{"text 2", "text 1", "text 4"},
+			`-+-+-=>-/- none []  text0.0:"abcabcd"`,
+		},
+		{
 			"sglang: the text so far in every event", trace.KindSGLangGenerate,
 			[]string{
 				`{"text":" Par","meta_info":{"finish_reason":null,"prompt_tokens":5,"completion_tokens":1,"cached_tokens":2}}`,

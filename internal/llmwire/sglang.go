@@ -23,10 +23,10 @@ var sglangGenerate = family{
 		}
 		return false
 	},
-	request:    sglangRequest,
-	answer:     sglangAnswer,
-	cumulative: true,
-	build:      buildSGLang,
+	request: sglangRequest,
+	answer:  sglangAnswer,
+	repeats: repeatAlways,
+	build:   buildSGLang,
 }
 
 func sglangRequest(q *request, r *reader) {

@@ -12,8 +12,10 @@ import (
 const tritonModels = "/v2/models/"
 
 // tritonGenerate is Triton's generate extension. It counts no tokens, and a
-// stream has no end mark. Source: triton-inference-server/server,
-// docs/protocol/extension_generate.md.
+// stream has no end mark. Events hold the new text or, with accumulate_tokens
+// of TensorRT-LLM's models, all so far. Sources: triton-inference-server/server,
+// docs/protocol/extension_generate.md; triton-inference-server/tensorrtllm_backend,
+// issue 520.
 var tritonGenerate = family{
 	kind:      trace.KindTritonGenerate,
 	operation: "text_completion",
@@ -25,6 +27,7 @@ var tritonGenerate = family{
 	fromPath: tritonPath,
 	answer:   tritonAnswer,
 	unmarked: true,
+	repeats:  repeatOpen,
 	build:    buildTriton,
 }
 
