@@ -27,10 +27,13 @@ type account struct {
 	first, last int64
 	faults      map[string]int64
 	late        int64
-	// quic is the source's count of QUIC bytes so far, nil if it has none, and
-	// quicSeen what of it is in the rows.
-	quic     func() (n, last int64)
-	quicSeen int64
+	// unread are the source's counts of bytes that it saw and made no segments
+	// of, nil if it has none; unreadSeen what of them is in the rows.
+	unread     func() (bytes map[string]int64, last int64)
+	unreadSeen map[string]int64
+	// ladder is how far the source went in keeping less since it was asked
+	// last; nil = it does not.
+	ladder func() int32
 }
 
 func newAccount(sink Sink, source string) account {
@@ -55,7 +58,10 @@ func (a *account) tick(t int64) error {
 
 // flush hands the open row over, unless nothing happened in it.
 func (a *account) flush() error {
-	a.takeQUIC()
+	a.takeUnread()
+	if a.ladder != nil {
+		a.w.LadderStep = max(a.w.LadderStep, a.ladder())
+	}
 	w := a.w
 	a.w = trace.CaptureWindow{WindowStartUnixNs: w.WindowStartUnixNs}
 	if w.BytesSeen == 0 && w.BytesLost == 0 && w.ExchangesSeen == 0 && w.Unpaired == 0 && a.open == a.totals.OpenAtEnd {
@@ -69,24 +75,29 @@ func (a *account) flush() error {
 	return nil
 }
 
-// takeQUIC counts what the source alone has seen: packets that carry no
-// stream that we could follow.
-func (a *account) takeQUIC() {
-	if a.quic == nil {
+// takeUnread counts what the source alone has seen: bytes that carry no stream
+// that we could follow.
+func (a *account) takeUnread() {
+	if a.unread == nil {
 		return
 	}
-	sum, last := a.quic()
-	n := sum - a.quicSeen
-	if n == 0 {
-		return
+	sums, last := a.unread()
+	for reason, sum := range sums {
+		n := sum - a.unreadSeen[reason]
+		if n == 0 {
+			continue
+		}
+		if a.first == 0 { // nothing else was seen
+			a.first, a.last = last, last
+			a.w.WindowStartUnixNs = last - last%windowNs
+		}
+		if a.unreadSeen == nil {
+			a.unreadSeen = make(map[string]int64)
+		}
+		a.unreadSeen[reason] = sum
+		a.saw(n)
+		a.blind(reason, n)
 	}
-	if a.first == 0 { // nothing else was seen
-		a.first, a.last = last, last
-		a.w.WindowStartUnixNs = last - last%windowNs
-	}
-	a.quicSeen = sum
-	a.saw(n)
-	a.blind("quic", n)
 }
 
 func (a *account) saw(n int64) { a.w.BytesSeen += n }

@@ -31,9 +31,14 @@ func (in *intake) take(p *packet) undecoded {
 	return why
 }
 
-// quicSeen is the number of bytes seen so far of a protocol that is not read,
-// and the time of the last packet of it.
-func (in *intake) quicSeen() (n, last int64) { return in.quic, in.quicLast }
+// unreadSoFar are the bytes seen so far of a protocol that is not read, and
+// the time of the last.
+func (in *intake) unreadSoFar() (bytes map[string]int64, last int64) {
+	if in.quic == 0 {
+		return nil, 0
+	}
+	return map[string]int64{"quic": in.quic}, in.quicLast
+}
 
 // counts returns the statistics so far.
 func (in *intake) counts() SourceStats {

@@ -90,8 +90,17 @@ func Run(ctx context.Context, src Source, sink Sink, cfg Config) (Report, error)
 	stop := context.AfterFunc(ctx, func() { _ = src.Close() })
 	defer stop()
 	r := newRecording(src.Name(), sink, cfg)
-	if in, ok := src.(interface{ quicSeen() (n, last int64) }); ok {
-		r.acct.quic = in.quicSeen
+	if in, ok := src.(interface {
+		unreadSoFar() (bytes map[string]int64, last int64)
+	}); ok {
+		r.acct.unread = in.unreadSoFar
+	}
+	if in, ok := src.(interface{ ladder() int32 }); ok {
+		r.acct.ladder = in.ladder
+	}
+	r.clock = "packet"
+	if in, ok := src.(interface{ clockSource() string }); ok {
+		r.clock = in.clockSource()
 	}
 	r.tls = newTLSShared(cfg.KeyLog, src)
 	ra := newReassembler(r)
@@ -135,6 +144,7 @@ type recording struct {
 	cfg   Config
 	sink  Sink
 	acct  account
+	clock string // the column clock_source
 	tls   tlsShared
 	conns map[uint64]*conn
 	// last spares the look-up for packets in a row of one connection.
@@ -229,13 +239,15 @@ func (r *recording) newExchange(c *conn, t int64) *exchange {
 	rec.Origin = trace.OriginCapture
 	rec.StartUnixNs, rec.ArrivalResolutionNs = t, 1
 	rec.CaptureSource, rec.CaptureVersion, rec.CaptureHost = r.acct.source, r.cfg.Version, r.cfg.Host
-	rec.ClockSource, rec.SampledWeight = "packet", 1
+	rec.ClockSource, rec.SampledWeight = r.clock, 1
 	if rec.Vantage = r.cfg.Vantage; rec.Vantage == "" {
 		rec.Vantage = trace.VantageServer
 	}
-	rec.TLS = c.tls != nil
+	rec.TLS = c.tls != nil || c.info.Decrypted
 	rec.ServerPort = int32(c.info.Server.Port())
-	rec.ClientPort = new(int32(c.info.Client.Port()))
+	if c.info.Client.IsValid() {
+		rec.ClientPort = new(int32(c.info.Client.Port()))
+	}
 	x := &trace.Exchange{
 		Ordinal: r.ordinal, Conn: c.info.ID, Record: rec,
 		Client: c.info.Client, Server: c.info.Server,

@@ -32,7 +32,8 @@ func (d Dir) Other() Dir { return d ^ 1 }
 type ConnInfo struct {
 	// ID numbers the connections of a source from 1, in order of appearance.
 	ID uint64
-	// Client opened the connection, or is taken to have (see tcp.go).
+	// Client opened the connection, or is taken to have (see tcp.go). Neither
+	// is valid where the connection has no addresses or they are not known.
 	Client, Server netip.AddrPort
 	// Start is the time of the first packet, Unix ns.
 	Start int64
@@ -42,6 +43,8 @@ type ConnInfo struct {
 	// ConnectNs is the time from the client's first SYN to the client's ACK
 	// of the server's; nil where not all three were seen.
 	ConnectNs *int64
+	// Decrypted: the bytes are what a TLS library made of the connection's.
+	Decrypted bool
 
 	// streams is the reassembler's state of this connection: kept here so
 	// that a packet costs one table lookup and not two.
@@ -119,7 +122,7 @@ type Source interface {
 	Next() (Segment, error)
 	Stats() SourceStats
 	Close() error
-	// Name is the value of the column capture_source: "pcap", "live", "tap".
+	// Name is the value of the column capture_source: "pcap", "live", "tap", "ebpf".
 	Name() string
 }
 

@@ -1,0 +1,251 @@
+package recorder
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lambdac/lambdac/bpf"
+)
+
+const (
+	// pollEvery is how long the reader sleeps when both rings are empty.
+	pollEvery = 5 * time.Millisecond
+	// settle is how far the data must be past the end of a connection before
+	// the end counts, where data never runs out: longer than any CPU is held
+	// between looking at the clock and taking its place in the ring.
+	settle = int64(100e6)
+)
+
+// kernel is the kernel side, running.
+type kernel interface {
+	// Control and Data return false where there is none now.
+	Control(*bpf.Control) (bool, error)
+	Data(*bpf.Data) (bool, error)
+	// Fill is how full the data ring is, from 0 to 1.
+	Fill() float64
+	SetLadder(bpf.Step) error
+	Counts() (bpf.Counts, error)
+	// Detach ends the flow of events; those in the rings can still be read.
+	Detach() error
+	// Lengths visits the connections that are open after Detach.
+	Lengths(visit func(cookie uint64, pos [2]int64)) error
+	Close() error
+}
+
+// ebpfSource makes segments of what the kernel saw processes read and write.
+//
+// The control ring is read first, so that data finds its connection. An end
+// waits until all data from before it is read: until the data ring was found
+// empty, or what is read is well past it.
+type ebpfSource struct {
+	// mu is held by Next and Stats.
+	mu      sync.Mutex
+	kernel  kernel
+	clock   *bootClock
+	sleep   func(time.Duration)
+	conns   map[uint64]*ebpfConn
+	streams map[streamKey]*ebpfConn
+	// tls puts probes on libraries; nil without. side is what is asked for,
+	// unboundLeft the bytes left out of streams without a connection.
+	tls         tlsSide
+	side        ebpfSide
+	unboundLeft int64
+	ids         uint64
+	// ends wait in order of time.
+	ends  []bpf.Control
+	out   []Segment
+	sent  int
+	data  bpf.Data
+	holed []*ebpfConn
+	rung  rung
+
+	stats    SourceStats
+	counts   bpf.Counts
+	blind    ebpfBlind
+	closed   atomic.Bool
+	detached bool
+	done     bool
+}
+
+func newEBPFSource(k kernel, read func() (boot, wall int64)) *ebpfSource {
+	return &ebpfSource{
+		kernel: k, clock: newBootClock(read), sleep: time.Sleep,
+		conns: make(map[uint64]*ebpfConn), streams: make(map[streamKey]*ebpfConn),
+	}
+}
+
+// Name implements [Source].
+func (s *ebpfSource) Name() string { return "ebpf" }
+
+// Next implements [Source].
+func (s *ebpfSource) Next() (Segment, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deadline := s.clock.now() + int64(tickEvery)
+	for {
+		if s.sent < len(s.out) {
+			s.sent++
+			return s.out[s.sent-1], nil
+		}
+		s.out, s.sent = s.out[:0], 0
+		if s.done {
+			return Segment{}, io.EOF
+		}
+		idle, err := s.step()
+		if err != nil {
+			return Segment{}, fmt.Errorf("capture by eBPF: %w", err)
+		}
+		if !idle {
+			continue
+		}
+		if s.closed.Load() {
+			if err := s.end(); err != nil {
+				return Segment{}, fmt.Errorf("capture by eBPF: %w", err)
+			}
+			continue
+		}
+		now := s.clock.now()
+		s.fillHoles(now)
+		if now >= deadline && len(s.out) == 0 {
+			return Segment{Time: now}, ErrTick
+		}
+		s.sleep(pollEvery)
+	}
+}
+
+// step reads what there is: all of the control ring, one piece of data. idle
+// says that there was nothing.
+func (s *ebpfSource) step() (idle bool, err error) {
+	if err := s.readControl(); err != nil {
+		return false, err
+	}
+	if err := s.rung.look(s.kernel, s.clock); err != nil {
+		return false, err
+	}
+	ok, err := s.kernel.Data(&s.data)
+	switch {
+	case err != nil:
+		return false, err
+	case ok:
+		s.settleEnds(s.data.Time - settle)
+		s.takeData(&s.data)
+		return false, nil
+	case len(s.ends) > 0:
+		s.settleEnds(s.ends[len(s.ends)-1].Time)
+		return false, nil
+	}
+	return true, nil
+}
+
+func (s *ebpfSource) readControl() error {
+	for {
+		var c bpf.Control
+		ok, err := s.kernel.Control(&c)
+		if !ok || err != nil {
+			return err
+		}
+		switch c.Kind {
+		case bpf.Open:
+			s.open(&c)
+		case bpf.Bind:
+			s.bind(&c)
+		case bpf.TLS:
+			if conn := s.conns[c.Cookie]; conn != nil {
+				conn.encrypted = true
+			}
+		case bpf.Code:
+			if s.tls != nil {
+				s.tls.saw(&c)
+			}
+		default:
+			if c.Kind == bpf.Exit && s.tls != nil {
+				s.tls.saw(&c)
+			}
+			s.ends = append(s.ends, c)
+		}
+	}
+}
+
+// settleEnds makes the ends up to a moment happen.
+func (s *ebpfSource) settleEnds(until int64) {
+	n := 0
+	for n < len(s.ends) && s.ends[n].Time <= until {
+		s.takeEnd(&s.ends[n])
+		n++
+	}
+	s.ends = slices.Delete(s.ends, 0, n)
+}
+
+// end takes what is left after the last event.
+func (s *ebpfSource) end() error {
+	if !s.detached {
+		s.detached = true
+		if s.tls != nil {
+			return cmp.Or(s.tls.detach(), s.kernel.Detach())
+		}
+		return s.kernel.Detach()
+	}
+	s.done = true
+	now := s.clock.now()
+	for _, c := range s.holed {
+		s.closeHoles(c, now)
+	}
+	for _, c := range s.streams {
+		s.settleStream(c, now)
+	}
+	err := s.kernel.Lengths(func(cookie uint64, pos [2]int64) {
+		if c := s.conns[cookie]; c != nil {
+			s.blind.add(c, pos, s.whyBlind(c))
+			s.tail(c, pos, now)
+		}
+	})
+	counts, countErr := s.kernel.Counts()
+	s.counts = counts
+	if s.tls != nil {
+		err = cmp.Or(err, s.tls.close())
+	}
+	return cmp.Or(err, countErr, s.kernel.Close())
+}
+
+// Close implements [Source]. What was captured before it can still be read:
+// Next goes on to the end of it.
+func (s *ebpfSource) Close() error {
+	s.closed.Store(true)
+	return nil
+}
+
+// clockSource is the value of the column clock_source: system calls, stamped
+// by the kernel.
+func (s *ebpfSource) clockSource() string { return "boottime" }
+
+// emit hands out a segment.
+func (s *ebpfSource) emit(seg Segment) {
+	s.stats.Segments++
+	s.out = append(s.out, seg)
+}
+
+// Stats implements [Source].
+func (s *ebpfSource) Stats() SourceStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stats
+	counts, err := s.countsNow()
+	if err != nil {
+		st.Warnings = []string{"the kernel's counters could not be read: " + err.Error()}
+		return st
+	}
+	for _, n := range counts.Lost["ring_full"] {
+		st.KernelDrops += int64(n.Events)
+		st.DroppedBytes += int64(n.Bytes)
+	}
+	for _, n := range counts.Filtered {
+		st.Filtered += int64(n.Events)
+	}
+	st.Warnings = s.warnings(&counts)
+	return st
+}

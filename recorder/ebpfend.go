@@ -1,0 +1,182 @@
+package recorder
+
+import (
+	"github.com/lambdac/lambdac/bpf"
+)
+
+// takeEnd makes an event that ends something happen: all data from before it
+// is read.
+func (s *ebpfSource) takeEnd(e *bpf.Control) {
+	if e.Kind == bpf.Exit {
+		s.exited(e)
+		return
+	}
+	if e.Kind == bpf.Unbind {
+		s.unbind(e)
+		return
+	}
+	c := s.conns[e.Cookie]
+	if c == nil {
+		return
+	}
+	t := s.clock.unix(e.Time)
+	switch e.Kind {
+	case bpf.FIN:
+		s.finished(c, e, t)
+	case bpf.RST:
+		s.broken(c, e, t)
+	case bpf.Close:
+		s.gone(c, e, t)
+	}
+}
+
+func dirOf(toClient bool) Dir {
+	if toClient {
+		return ToClient
+	}
+	return ToServer
+}
+
+// finished: a direction ended. What the other side sent may not have been read
+// yet: its end is handed out behind it, with the time it came.
+func (s *ebpfSource) finished(c *ebpfConn, e *bpf.Control, t int64) {
+	dir := dirOf(e.ToClient)
+	d := &c.dirs[dir]
+	if d.fin {
+		return
+	}
+	d.fin, d.finTime, d.finPos = true, t, e.Pos[dir]
+	mine := dir == ToClient != (e.Flags&bpf.Client != 0)
+	if e.Flags&bpf.Counted != 0 {
+		d.finPos = e.SeqPos[dir]
+	}
+	if mine { // nothing can follow
+		s.tailOf(c, dir, e.Pos[dir], "ring_full", t)
+		s.tailOf(c, dir, d.finPos, "unseen", t)
+	}
+	if c.encrypted {
+		s.endStreams(c, dir, mine, t)
+		return
+	}
+	s.sendFIN(c, dir)
+}
+
+// tailOf loses what a direction had up to a position, if it was not seen.
+func (s *ebpfSource) tailOf(c *ebpfConn, dir Dir, to int64, why string, t int64) {
+	d := &c.dirs[dir]
+	if c.encrypted || to <= d.next {
+		return
+	}
+	s.lose(c, dir, d.next, to, why, t)
+	d.next = to
+}
+
+// tail loses what calls moved and no event has brought.
+func (s *ebpfSource) tail(c *ebpfConn, pos [2]int64, t int64) {
+	for dir := range c.dirs {
+		s.tailOf(c, Dir(dir), pos[dir], "ring_full", t)
+	}
+}
+
+// settleTails loses all that is missing of a connection that has ended.
+func (s *ebpfSource) settleTails(c *ebpfConn, e *bpf.Control, t int64) {
+	s.closeHoles(c, t)
+	s.tail(c, e.Pos, t)
+	if e.Flags&bpf.Counted != 0 {
+		for dir := range c.dirs {
+			s.tailOf(c, Dir(dir), e.SeqPos[dir], "unseen", t)
+		}
+	}
+}
+
+// broken: the sender of a direction broke the connection off.
+func (s *ebpfSource) broken(c *ebpfConn, e *bpf.Control, t int64) {
+	dir := dirOf(e.ToClient)
+	s.settleTails(c, e, t)
+	for _, each := range c.all() {
+		if !each.ended {
+			s.settleStream(each, t)
+			each.ended = true
+			s.emit(Segment{Conn: each.info, Dir: dir, Pos: each.dirs[dir].next, RST: true, Time: t})
+		}
+	}
+}
+
+// gone: the socket is closed; nothing of the connection follows.
+func (s *ebpfSource) gone(c *ebpfConn, e *bpf.Control, t int64) {
+	delete(s.conns, c.cookie)
+	s.blind.add(c, e.Pos, s.whyBlind(c))
+	if !c.ended {
+		s.settleTails(c, e, t)
+	}
+	for _, each := range c.all() {
+		s.settleStream(each, t)
+		s.finish(each, e, t)
+		if each.tls != nil {
+			delete(s.streams, each.tls.key)
+		}
+	}
+}
+
+// all are the connection's segment streams: those read of it, where it is
+// encrypted, else itself.
+func (c *ebpfConn) all() []*ebpfConn {
+	if c.encrypted {
+		return c.streams
+	}
+	return []*ebpfConn{c}
+}
+
+// finish ends both directions: that of the process last, if neither was told
+// before. What the other side sent and nobody read is not part of it.
+func (s *ebpfSource) finish(c *ebpfConn, e *bpf.Control, t int64) {
+	if c.ended {
+		return
+	}
+	c.ended = true
+	if e.Flags&bpf.Counted != 0 && e.Flags&bpf.Client == 0 && !c.info.Decrypted {
+		s.emit(Segment{Conn: c.info, Dir: ToServer, Pos: c.dirs[ToServer].next, Acked: e.Acked, Time: t})
+	}
+	for dir := range c.dirs {
+		d := &c.dirs[dir]
+		if d.fin && !d.finSent {
+			d.finPos = d.next
+			s.sendFIN(c, Dir(dir))
+		}
+	}
+	mine := ToClient
+	if e.Flags&bpf.Client != 0 {
+		mine = ToServer
+	}
+	if !c.dirs[mine].fin {
+		s.emit(s.abrupt(c, e, mine, t))
+	}
+	s.emit(Segment{Conn: c.info, Gone: true, Time: t})
+}
+
+// abrupt is the end of a connection that was closed without this side's FIN:
+// by a reset, since the process left bytes unread or asked for it; by the
+// system, since the other side was gone; or it is no TCP connection.
+func (s *ebpfSource) abrupt(c *ebpfConn, e *bpf.Control, mine Dir, t int64) Segment {
+	seg := Segment{Conn: c.info, Dir: mine, Pos: c.dirs[mine].next, Time: t}
+	switch {
+	case e.Kind != bpf.Close || e.Flags&bpf.Unix != 0:
+		seg.FIN = true
+	case e.Vanished:
+		seg.Dir, seg.Pos, seg.RST = mine.Other(), c.dirs[mine.Other()].next, true
+	default:
+		seg.RST = true
+	}
+	return seg
+}
+
+// exited: a process ended, and with it the AF_UNIX connections that it used
+// last.
+func (s *ebpfSource) exited(e *bpf.Control) {
+	s.forgetStreams(e)
+	for _, c := range s.conns {
+		if c.tgid == e.TGID && c.unix {
+			s.gone(c, &bpf.Control{Kind: bpf.Close, Flags: bpf.Unix, Time: e.Time, Pos: [2]int64{c.dirs[0].next, c.dirs[1].next}}, s.clock.unix(e.Time))
+		}
+	}
+}
