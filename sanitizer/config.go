@@ -3,6 +3,7 @@ package sanitizer
 import (
 	"fmt"
 
+	"github.com/lambdac/lambdac/internal/tokens"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -23,8 +24,11 @@ type Output interface {
 type Config struct {
 	// Policy with no content at all means [DefaultPolicy].
 	Policy Policy
-	// Mode is what is left of texts: shape, the default.
+	// Mode is what is left of texts: shape, the default, filler or redact.
 	Mode trace.Mode
+	// Vocabulary is the one in which filler counts tokens, cl100k_base or
+	// o200k_base; "" = the one that fits the model.
+	Vocabulary string
 	// FeatureShare is the keyed share of answers whose tokens are counted, in
 	// (0, 1]; 0 = 1/16.
 	FeatureShare float64
@@ -50,8 +54,15 @@ func (c Config) checked() (Config, error) {
 	if c.Mode == "" {
 		c.Mode = trace.ModeShape
 	}
-	if c.Mode != trace.ModeShape {
-		return c, fmt.Errorf("choose mode %q: only %q is known", c.Mode, trace.ModeShape)
+	switch c.Mode {
+	case trace.ModeShape, trace.ModeFiller, trace.ModeRedact:
+	default:
+		return c, fmt.Errorf("choose mode %q: use %s, %s or %s", c.Mode, trace.ModeShape, trace.ModeFiller, trace.ModeRedact)
+	}
+	switch c.Vocabulary {
+	case "", tokens.CL100K, tokens.O200K:
+	default:
+		return c, fmt.Errorf("choose vocabulary %q: use %s or %s", c.Vocabulary, tokens.CL100K, tokens.O200K)
 	}
 	if c.FeatureShare == 0 {
 		c.FeatureShare = defaultShare

@@ -42,7 +42,8 @@ func TestConfigIsChecked(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{"mode", func(c *Config) { c.Mode = trace.ModeRedact }, `choose mode "redact"`},
+		{"mode", func(c *Config) { c.Mode = trace.ModeImport }, `choose mode "import": use shape, filler or redact`},
+		{"vocabulary", func(c *Config) { c.Vocabulary = "p50k_base" }, `choose vocabulary "p50k_base": use cl100k_base or o200k_base`},
 		{"share", func(c *Config) { c.FeatureShare = 1.5 }, "choose feature share 1.5"},
 		{"grammar", func(c *Config) { c.Policy.Headers["x-a"] = "regexp" }, `unknown grammar "regexp": use one of beta`},
 		{"upper case", func(c *Config) { c.Policy.LinkHeaders = []string{"X-A"} }, `header "X-A" is not a lower-case`},

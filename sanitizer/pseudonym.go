@@ -58,6 +58,16 @@ func (k *keyring) sum(kind string, parts ...string) *[sha256.Size]byte {
 	return &k.out
 }
 
+// digest is the keyed hash of one text of any length. It keeps no copy of it.
+func (k *keyring) digest(kind string, text []byte) (sum [sha256.Size]byte) {
+	k.in = append(append(k.in[:0], kind...), 0xff) // kinds are ASCII: no sum begins so
+	k.mac.Reset()
+	k.mac.Write(k.in)
+	k.mac.Write(text)
+	k.mac.Sum(sum[:0])
+	return sum
+}
+
 // nameBits is the length of a pseudonym before it is spelled: 80 bits, so that
 // among a million values the chance of one collision is 4e-13.
 const nameBits = 80

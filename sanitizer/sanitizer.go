@@ -36,6 +36,7 @@ type Sanitizer struct {
 	sessions *sessions
 	targets  *targetSet
 	worker   *worker
+	bodies   *bodies // nil in the shape mode
 	pending  []*job
 
 	count  counts
@@ -64,9 +65,12 @@ func New(cfg Config, out Output) (*Sanitizer, error) {
 		cfg: cfg, seal: seal, out: out, keys: keys,
 		names: newRecent[string, string](maxNames), members: newRecent[string, bool](maxNames), refused: make(refusals),
 		chain: newChainer(keys), retries: newRetries(), sessions: newSessions(),
-		targets: startTargets(), worker: startWorker(keys.derive("tokens")),
 	}
 	s.compile(cfg.Policy)
+	if s.bodies, err = newBodies(&s.cfg, keys, &s.tally); err != nil {
+		return nil, err
+	}
+	s.targets, s.worker = startTargets(), startWorker(keys.derive("tokens"))
 	return s, nil
 }
 
@@ -144,6 +148,7 @@ func (s *Sanitizer) convert(x *trace.Exchange) (rec *trace.Record, texts [][]byt
 	s.describeResult(x)
 	s.describeCapture(rec)
 	s.structure(x)
+	s.keepBodies(x)
 	rec.Features = features(x)
 	if rec.Features.Reason != nil && *rec.Features.Reason == trace.FeatureSampled &&
 		s.keys.share("sample", rec.RequestID, s.cfg.FeatureShare) {

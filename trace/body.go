@@ -1,7 +1,9 @@
 package trace
 
 // Body is one sanitized text of an exchange, kept only in the filler and
-// redact modes: one row of the bodies table.
+// redact modes: one row of the bodies table. A request has one at most, its
+// whole body. So has an answer that was not streamed; one that was has a row
+// for each text in it, its pieces joined, and nothing that repeats them.
 type Body struct {
 	RequestID string   `parquet:"request_id"`
 	Side      BodySide `parquet:"side,dict"`
@@ -10,6 +12,11 @@ type Body struct {
 	// DeltaBytes are the text bytes of each chunk of a stream; nil where the
 	// body was not streamed.
 	DeltaBytes []int32 `parquet:"delta_bytes,list,optional" parquet-element:",delta"`
+	// Kind is that of the text, 0 = the whole body. Choice and Tool say whose it
+	// is: tool calls are numbered from 0 in each choice.
+	Kind   ChunkKind `parquet:"kind"`
+	Choice int32     `parquet:"choice"`
+	Tool   int32     `parquet:"tool"`
 }
 
 // BodySide is the direction of a body.
