@@ -68,7 +68,10 @@ func (s *Sanitizer) keepBodies(x *trace.Exchange) {
 		return
 	}
 	b.kept++
-	s.setVocabulary(x)
+	name := s.vocabularyOf(x.Said.RequestModel)
+	if b.filler != nil {
+		rec.TokenizerID = &name
+	}
 	whole := s.keepRequest(x)
 	whole = s.keepAnswer(x) && whole
 	switch {
@@ -82,22 +85,21 @@ func (s *Sanitizer) keepBodies(x *trace.Exchange) {
 	b.pace.spend(began)
 }
 
-// setVocabulary chooses the one in which the exchange is counted.
-func (s *Sanitizer) setVocabulary(x *trace.Exchange) {
-	name := s.cfg.Vocabulary
-	if name == "" {
-		name = tokens.ForModel(x.Said.RequestModel)
+// vocabularyOf chooses the vocabulary in which the texts of a model's exchange
+// are counted, and names it.
+func (s *Sanitizer) vocabularyOf(model string) (name string) {
+	if name = s.cfg.Vocabulary; name == "" {
+		name = tokens.ForModel(model)
 	}
 	voc, err := tokens.Load(name)
-	if err != nil { // loaded before: cannot fail
-		return
+	switch {
+	case err != nil: // loaded before: cannot fail
+	case s.bodies.filler != nil:
+		s.bodies.filler.voc = voc
+	default:
+		s.bodies.redactor.voc = voc
 	}
-	if f := s.bodies.filler; f != nil {
-		f.voc = voc
-		x.Record.TokenizerID = &name
-		return
-	}
-	s.bodies.redactor.voc = voc
+	return name
 }
 
 // keepRequest keeps the request's body; false where it cannot be.
