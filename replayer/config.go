@@ -57,6 +57,9 @@ type Config struct {
 	// Timeouts are the client's deadlines; zero = none.
 	Timeouts Timeouts
 
+	// Shard says which part of the schedule this process sends; zero = all.
+	Shard Shard
+
 	// MaxInFlight is the client's own limit of requests open at once; 0 = 4096.
 	// A level in which it held is invalid. CapPolicy is what happens then.
 	MaxInFlight int
@@ -219,6 +222,9 @@ func (c *Config) check() error {
 	}
 	if c.MaxInFlight < 1 || !(c.CV > 0) || math.IsInf(c.CV, 0) {
 		return inputError("both must be above 0", "in-flight limit %d, coefficient of variation %v: out of range", c.MaxInFlight, c.CV)
+	}
+	if err := c.checkShard(); err != nil {
+		return err
 	}
 	if c.Planner == nil && len(c.Loads) == 0 {
 		return inputError("give --rate, --levels or --scale", "no load to hold")

@@ -18,7 +18,7 @@ func (r *run) describe() trace.Run {
 		HoldNs: int64(r.cfg.Hold), WarmupNs: int64(r.cfg.Warmup), DrainNs: int64(r.cfg.Drain),
 		FirstTokenNs: int64(r.cfg.Timeouts.FirstToken), IdleNs: int64(r.cfg.Timeouts.Idle), TotalNs: int64(r.cfg.Timeouts.Total),
 		Replicates: int32(r.cfg.Replicates),
-		Cache:      string(r.cfg.Cache), Knobs: r.knobs(), Shard: "1/1",
+		Cache:      string(r.cfg.Cache), Knobs: r.knobs(), Shard: r.cfg.Shard.String(),
 		Validity: trace.Validity{Verdict: trace.Invalid, Reasons: []string{"not finished: the replay is still running, or it was killed"}},
 	}
 }

@@ -10,6 +10,7 @@ const (
 	saltBlock
 	saltTail
 	saltWarm
+	saltShard
 )
 
 // mix hashes numbers into one. Each step is the finalizer of SplitMix64

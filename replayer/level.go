@@ -56,6 +56,7 @@ func (r *run) level(ctx context.Context, l trace.Level) error {
 	if err != nil {
 		return err
 	}
+	arrivals = r.cfg.Shard.keep(arrivals, r.timeline.unit)
 	lv := &level{run: r, Level: l, arrivals: arrivals, key: p.key(), first: l.Order == 0}
 	lv.link(p)
 	lv.facts = facts{
@@ -65,6 +66,9 @@ func (r *run) level(ctx context.Context, l trace.Level) error {
 	lv.ctx, lv.cancel = context.WithCancelCause(ctx)
 	defer lv.cancel(nil)
 	err = lv.hold()
+	if lv.pacer == nil {
+		return err // it never began
+	}
 	r.result.Levels = append(r.result.Levels, lv.Level)
 	lv.report(true)
 	return err
@@ -78,7 +82,11 @@ func (lv *level) hold() error {
 	go func() { fed <- lv.feed(ready, primed) }()
 	<-primed
 	dialled := lv.run.dialled.Load()
-	lv.begin(ready)
+	if err := lv.begin(ready); err != nil {
+		lv.cancel(err)
+		<-fed
+		return err
+	}
 	reports := lv.startReports()
 	lv.attack()
 	lv.DrainedUnixNs = time.Now().UnixNano()
@@ -93,9 +101,13 @@ func (lv *level) hold() error {
 }
 
 // begin sets the level's start and everything that runs from it.
-func (lv *level) begin(ready <-chan *item) {
+func (lv *level) begin(ready <-chan *item) error {
 	r := lv.run
-	start := time.Now().Add(lead + r.cfg.Warmup)
+	begins, err := r.cfg.Shard.begins(lv.ctx, r.cfg, int(lv.Index))
+	if err != nil {
+		return err
+	}
+	start := begins.Add(r.cfg.Warmup)
 	end := start.Add(r.cfg.Hold)
 	lv.StartUnixNs, lv.EndUnixNs = start.UnixNano(), end.UnixNano()
 	lv.BeginUnixNs = lv.StartUnixNs
@@ -115,6 +127,7 @@ func (lv *level) begin(ready <-chan *item) {
 		seal: *r.trace.Manifest.Seal, version: r.cfg.Version,
 		headers: map[string]string{"content-type": "application/json"},
 	}
+	return nil
 }
 
 // attack lets Vegeta send until the schedule is done and all answers have

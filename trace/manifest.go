@@ -83,11 +83,11 @@ type Run struct {
 	Seed   uint64 `json:"seed"`
 	// Loop is open or closed; Scaling is one of superpose, thin, compress,
 	// resample. One scaling per run: a fit never mixes them.
-	Loop    string `json:"loop"`
+	Loop string `json:"loop"`
 	// Sessions is when turns of a conversation were due: causal, strict or
 	// closed.
 	Sessions string `json:"sessions,omitempty"`
-	Scaling string `json:"scaling"`
+	Scaling  string `json:"scaling"`
 	// RecordedPerS is the trace's mean rate; RecordedPeakPerS its highest rate
 	// over one minute, nil where the trace is shorter.
 	RecordedPerS     float64  `json:"recorded_per_s"`
