@@ -68,10 +68,7 @@ func (s *Sanitizer) keepBodies(x *trace.Exchange) {
 		return
 	}
 	b.kept++
-	name := s.vocabularyOf(x.Said.RequestModel)
-	if b.filler != nil {
-		rec.TokenizerID = &name
-	}
+	s.setVocabulary(rec, x.Said.RequestModel)
 	whole := s.keepRequest(x)
 	whole = s.keepAnswer(x) && whole
 	switch {
@@ -85,10 +82,11 @@ func (s *Sanitizer) keepBodies(x *trace.Exchange) {
 	b.pace.spend(began)
 }
 
-// vocabularyOf chooses the vocabulary in which the texts of a model's exchange
-// are counted, and names it.
-func (s *Sanitizer) vocabularyOf(model string) (name string) {
-	if name = s.cfg.Vocabulary; name == "" {
+// setVocabulary chooses the vocabulary in which the texts of a model's exchange
+// are counted; filler names it in the record.
+func (s *Sanitizer) setVocabulary(rec *trace.Record, model string) {
+	name := s.cfg.Vocabulary
+	if name == "" {
 		name = tokens.ForModel(model)
 	}
 	voc, err := tokens.Load(name)
@@ -96,10 +94,10 @@ func (s *Sanitizer) vocabularyOf(model string) (name string) {
 	case err != nil: // loaded before: cannot fail
 	case s.bodies.filler != nil:
 		s.bodies.filler.voc = voc
+		rec.TokenizerID = &name
 	default:
 		s.bodies.redactor.voc = voc
 	}
-	return name
 }
 
 // keepRequest keeps the request's body; false where it cannot be.
