@@ -12,6 +12,7 @@ import (
 
 	"github.com/lambdac/lambdac/internal/hostcheck"
 	"github.com/lambdac/lambdac/internal/llmwire"
+	"github.com/lambdac/lambdac/internal/tokens"
 	"github.com/lambdac/lambdac/recorder"
 	"github.com/lambdac/lambdac/trace"
 )
@@ -28,6 +29,7 @@ type recordFlags struct {
 	// fileRules are those of the configuration file.
 	fileRules []llmwire.Rule
 	mode      string
+	tokenizer string
 	vantage   string
 	span      time.Duration
 	out       string
@@ -43,6 +45,11 @@ func newRecord() *cobra.Command {
 		Long: `Record LLM traffic from capture files or a network interface. Exchanges are
 sanitized in memory before the first byte reaches the disk: the default mode
 "shape" keeps times, sizes, token counts and keyed block ids, and no text.
+"filler" also keeps bodies that can be sent again, in which each text is so
+many meaningless words as it had tokens, and equal beginnings stay equal.
+"redact" keeps the texts, with words in the place of the credentials, numbers
+and addresses that are found; it does not find names of people, and is for
+trusted places only.
 Stops cleanly on SIGINT and SIGTERM.
 
 A configuration file is YAML. Its keys are iface, port, tls_keylog, body_cap,
@@ -76,7 +83,8 @@ func (o *recordFlags) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.rules, "api-rule", nil, "PATH=KIND: what requests to a path are, such as '/gw/*/chat=openai.chat' (repeatable; the first that fits is believed)")
 	f.Int64Var(&o.bodyCap, "body-cap", 16<<20, "read this many bytes of a body at most; what is over is counted")
 	f.StringVar(&o.config, "config", "", "configuration file; a flag goes before its key")
-	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape")
+	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape, filler or redact")
+	f.StringVar(&o.tokenizer, "tokenizer", "", "vocabulary in which filler counts: cl100k_base or o200k_base (default: the one that fits the model)")
 	f.StringVar(&o.vantage, "vantage", string(trace.VantageServer), "where the packets were seen: client, server or proxy")
 	f.DurationVar(&o.span, "for", 0, "stop after this long (interface or pipe)")
 	f.StringVarP(&o.out, "out", "o", "", "trace directory to make")
@@ -107,10 +115,16 @@ func (o *recordFlags) check() error {
 }
 
 func (o *recordFlags) checkMode() error {
-	if o.mode != string(trace.ModeShape) {
-		return usage("use --mode shape", "mode %q: only shape is built", o.mode)
+	switch trace.Mode(o.mode) {
+	case trace.ModeShape, trace.ModeFiller, trace.ModeRedact:
+	default:
+		return usage(seeRecord, "mode %q: want shape, filler or redact", o.mode)
 	}
-	return nil
+	switch o.tokenizer {
+	case "", tokens.CL100K, tokens.O200K:
+		return nil
+	}
+	return usage("leave it out for the one that fits the model", "tokenizer %q: want %s or %s", o.tokenizer, tokens.CL100K, tokens.O200K)
 }
 
 func (o *recordFlags) checkPorts() error {
@@ -181,7 +195,7 @@ func record(c *cobra.Command, o *recordFlags) error {
 	u := newUI(c)
 	u.say("recording from %s", sourceName(o))
 	r := recording{
-		out: o.out, force: o.force, live: o.flows(), how: cfg,
+		out: o.out, force: o.force, live: o.flows(), how: cfg, mode: trace.Mode(o.mode), tokenizer: o.tokenizer,
 		progress: showProgress(u, src, sizeOf(o.pcaps)),
 	}
 	rep, err := r.from(ctx, src)

@@ -24,6 +24,9 @@ type recording struct {
 	// live: the traffic does not come again, so a part is closed each second.
 	live bool
 	how  recorder.Config
+	// mode is what is kept of texts, tokenizer the vocabulary of filler.
+	mode      trace.Mode
+	tokenizer string
 	// progress is called at each second of the capture; nil = never.
 	progress func()
 }
@@ -36,7 +39,7 @@ func (r *recording) from(ctx context.Context, src recorder.Source) (recorder.Rep
 	if src.Name() != "pcap" {
 		r.how.Host, _ = os.Hostname() // "" = not known; written as a pseudonym
 	}
-	cfg := sanitizer.Config{Policy: sanitizer.DefaultPolicy(), Mode: trace.ModeShape, Version: version, Live: src.Name() != "pcap"}
+	cfg := sanitizer.Config{Policy: sanitizer.DefaultPolicy(), Mode: r.mode, Vocabulary: r.tokenizer, Version: version, Live: src.Name() != "pcap"}
 	seal, err := sanitizer.Seal(cfg)
 	if err != nil {
 		return recorder.Report{}, fmt.Errorf("seal trace: %w", err)

@@ -1,0 +1,217 @@
+//go:build amd64 || arm64
+
+package recorder
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lambdac/lambdac/bpf"
+)
+
+// certFiles writes a certificate of localhost and its key.
+func certFiles(t *testing.T) (cert, key string) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		BasicConstraintsValid: true, IsCA: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	write := func(path, kind string, b []byte) {
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(cert, "CERTIFICATE", der)
+	write(key, "PRIVATE KEY", keyDER)
+	return cert, key
+}
+
+// startProgram runs a program until the test ends. It says on its first line
+// where it listens, and ends with its standard input.
+func startProgram(t *testing.T, cmd *exec.Cmd) (addr string) {
+	t.Helper()
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		ended := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		ended.Stop()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%s: %v", cmd, err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// freePort is a port that nobody listened at a moment ago.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// waitListening waits for a program that does not say when it listens.
+func waitListening(t *testing.T, addr string) {
+	t.Helper()
+	for range 200 {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("nobody listens at %s", addr)
+}
+
+// tlsClient is an HTTP client of servers with certificates of certFiles, which
+// keeps connections for as many requests at a time as it is given.
+func tlsClient(t *testing.T, protocols ...string) *http.Client {
+	t.Helper()
+	tr := &http.Transport{
+		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true, NextProtos: protocols},
+		ForceAttemptHTTP2:   len(protocols) > 0 && protocols[0] == "h2",
+		MaxIdleConnsPerHost: 64,
+	}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: 30 * time.Second}
+}
+
+// post sends a body and returns the answer's.
+func post(t *testing.T, c *http.Client, url, body string) string {
+	t.Helper()
+	resp, err := c.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
+}
+
+// recordTLS records the TLS of a server while there is traffic.
+func recordTLS(t *testing.T, addr string, traffic func()) (*collector, Report) {
+	t.Helper()
+	src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}, Nested: true})
+	r := startRecording(t, src, Config{KeepText: true})
+	traffic()
+	return r.stop()
+}
+
+// seenBody is one exchange as a test knows it.
+type seenBody struct {
+	path, asked, answered string
+}
+
+func (s seenBody) String() string {
+	short := func(b string) string { return fmt.Sprintf("%d bytes %.40q", len(b), b) }
+	return s.path + ": " + short(s.asked) + " → " + short(s.answered)
+}
+
+// wantBodies compares what was recorded with what was sent, in any order, and
+// wants all of it complete, decrypted and with addresses.
+func wantBodies(t *testing.T, got *collector, want []seenBody) {
+	t.Helper()
+	left := make(map[seenBody]int)
+	for _, w := range want {
+		left[w]++
+	}
+	for _, x := range got.list {
+		b := seenBody{x.Target, string(x.ReqBody), string(x.RespBody)}
+		if left[b] == 0 {
+			t.Errorf("recorded and not sent, or twice: %s (%s %v)", b, x.Record.Outcome, x.Record.OutcomeDetail)
+		}
+		left[b]--
+		r := x.Record
+		if !r.TLS || !r.ReqComplete || !r.RespComplete || r.LostBytesReq+r.LostBytesResp != 0 {
+			t.Errorf("%s: TLS %v, complete %v %v, lost %d %d", b, r.TLS, r.ReqComplete, r.RespComplete, r.LostBytesReq, r.LostBytesResp)
+		}
+		if !x.Client.IsValid() || !x.Server.IsValid() {
+			t.Errorf("%s: bound to no connection", b)
+		}
+	}
+	missing := 0
+	for b, n := range left {
+		if n > 0 {
+			if missing++; missing < 5 {
+				t.Errorf("sent and not recorded: %s", b)
+			}
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d exchanges are missing", missing, len(want))
+	}
+}
+
+// buildProgram builds a Go program of one file.
+func buildProgram(t *testing.T, source string, flags ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "program")
+	args := append(append([]string{"build", "-o", out}, flags...), file)
+	var msg bytes.Buffer
+	cmd := exec.Command("go", args...)
+	cmd.Stderr = &msg
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("build: %v\n%s", err, &msg)
+	}
+	return out
+}
