@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/lambdac/lambdac/internal/llmwire"
@@ -302,7 +303,9 @@ func (e *exchange) readAnswer() {
 	}
 	e.grpc.say(&e.x.Said)
 	if e.wire != nil {
-		e.wire.Head(func(name string) string { return fieldValue(e.x.RespHeader, name) })
+		e.wire.Head(func(name string) string {
+			return cmp.Or(fieldValue(e.x.RespHeader, name), fieldValue(e.x.RespTrailer, name))
+		})
 		e.wire.Fill(e.r, e.x)
 	}
 }

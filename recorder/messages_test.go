@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -34,12 +35,28 @@ func TestHeadBehindAnotherAnswer(t *testing.T) {
 func TestTrailers(t *testing.T) {
 	var s script
 	s.connect(40000, 0).client(10*ms, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"+chunk("abc")+"0\r\nX-Req: 1\r\n\r\n").
-		server(20*ms, sseHead+chunk(doneEvent)).server(1020*ms, "0\r\nServer-Timing: a;dur=1\r\nX-Sum: 2\r\n\r\n")
+		server(20*ms, sseHead+chunk(doneEvent)).server(1020*ms, "0\r\nServer-Timing: total;dur=7\r\nX-Sum: 2\r\n\r\n")
 	x := s.one(t)
-	if diff := cmp.Diff([][]trace.Field{{{Name: "X-Req", Value: "1"}}, {{Name: "Server-Timing", Value: "a;dur=1"}, {Name: "X-Sum", Value: "2"}}}, [][]trace.Field{x.ReqTrailer, x.RespTrailer}); diff != "" {
+	if diff := cmp.Diff([][]trace.Field{{{Name: "X-Req", Value: "1"}}, {{Name: "Server-Timing", Value: "total;dur=7"}, {Name: "X-Sum", Value: "2"}}}, [][]trace.Field{x.ReqTrailer, x.RespTrailer}); diff != "" {
 		t.Errorf("trailers (-want +got):\n%s", diff)
 	}
 	check(t, "end", inMs(x.Record.TEndUs), "1010")
+}
+
+// TestServerTiming: what a service says of its times is taken from the header,
+// and from the trailer of a stream.
+func TestServerTiming(t *testing.T) {
+	var s script
+	head := strings.Replace(sseHead, "\r\n\r\n", "\r\nServer-Timing: queue;dur=2\r\nopenai-processing-ms: 5\r\n\r\n", 1)
+	k := s.connect(40000, 0).client(10*ms, chat()).server(20*ms, sseHead+chunk(textEvent("a")+endEvent+doneEvent)+"0\r\nServer-Timing: ttft;dur=3, total;dur=7\r\n\r\n")
+	k.client(30*ms, chat()).server(40*ms, head+chunk(textEvent("a")+endEvent+doneEvent)+lastChunk)
+	body := `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`
+	k.client(50*ms, chat()).server(60*ms, jsonHead+"openai-processing-ms: 5\r\n"+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))+body)
+	got, _ := s.run(t, Config{})
+	for i, want := range []string{"NULL 3000 7000", "2000 NULL NULL", "NULL NULL 5000"} {
+		r := got.list[i].Record
+		check(t, fmt.Sprint("exchange ", i), deref(r.ServerQueueUs)+" "+deref(r.ServerTTFTUs)+" "+deref(r.ServerTotalUs), want)
+	}
 }
 
 // TestMembers: both members of a coded body count, and nothing else

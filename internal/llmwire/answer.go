@@ -64,6 +64,7 @@ type Answer struct {
 	errType, errCode string
 
 	done, generated, failed bool
+	whole                   bool // it came as one body
 
 	chunks      int32  // that count
 	firstTokens *int32 // of the first of them
@@ -196,13 +197,16 @@ func (a *Answer) said(at place) *trace.AnswerText {
 	return nil
 }
 
-// Head reads what the answer's header says of tokens and times; field returns
-// the value of a field by its lower-case name, "" where it has none. Counts
-// of the body are believed before those.
+// Head reads what the answer's header says of tokens and times, once its body
+// was read; field returns the value of a field by its lower-case name, "" where
+// it has none. Counts of the body are believed before those.
 func (a *Answer) Head(field func(name string) string) {
 	if a.family.header != nil {
 		a.family.header(field, &a.header)
 	}
+	times := commonTimes(field, a.whole)
+	times.merge(&a.header.times)
+	a.header.times = times
 }
 
 // Body reads a whole body: an answer or an error, of any status. On an error,
@@ -212,6 +216,7 @@ func (a *Answer) Body(data []byte) error {
 		return fmt.Errorf("read %s answer: %w", a.family.kind, err)
 	}
 	a.take(true)
+	a.whole = true
 	return nil
 }
 
