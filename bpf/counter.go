@@ -1,12 +1,4 @@
-//go:build linux && (amd64 || arm64)
-
 package bpf
-
-import (
-	"fmt"
-
-	"github.com/cilium/ebpf"
-)
 
 // Count is a number of calls or events, and their bytes.
 type Count struct{ Events, Bytes uint64 }
@@ -41,60 +33,14 @@ func Reasons() []string {
 	return []string{"ring_full", "efault", "cap", "iov_limit", "ladder", "sendfile", "splice", "discarded", "raw_tls"}
 }
 
+// firstReason is COUNT_RING_FULL of events.h.
+const firstReason = 2
+
 // reasonOf names a reason by its index in events.h.
 func reasonOf(i uint32) string {
 	names := Reasons()
-	if i < countRingFull || i >= uint32(countRingFull+len(names)) {
+	if i < firstReason || i >= uint32(firstReason+len(names)) {
 		return ""
 	}
-	return names[i-countRingFull]
-}
-
-// Indices of events.h.
-const (
-	countWant = iota
-	countHave
-	countRingFull
-	countFiltered    = 11
-	countControlFull = 12
-	countConnsFull   = 13
-	countCompat      = 14
-	countIOURing     = 15
-	countMPTCP       = 16
-	countUnread      = 17
-	countUnbound     = 18
-	countMax         = 24
-)
-
-// readCounts sums the counters over the CPUs.
-func readCounts(m *ebpf.Map) (Counts, error) {
-	var sums [countMax][2]Count
-	var each []Count
-	for i := range countMax {
-		for d := range 2 {
-			if err := m.Lookup(uint32(2*i+d), &each); err != nil {
-				return Counts{}, fmt.Errorf("read counters: %w", err)
-			}
-			for _, c := range each {
-				sums[i][d].Events += c.Events
-				sums[i][d].Bytes += c.Bytes
-			}
-		}
-	}
-	both := func(i int) Count {
-		return Count{sums[i][0].Events + sums[i][1].Events, sums[i][0].Bytes + sums[i][1].Bytes}
-	}
-	c := Counts{
-		Want: sums[countWant], Have: sums[countHave], Filtered: sums[countFiltered],
-		Unread: sums[countUnread], Unbound: sums[countUnbound],
-		ControlFull: both(countControlFull).Events, ConnsFull: both(countConnsFull).Events,
-		Compat: both(countCompat), IOURing: both(countIOURing), MPTCP: both(countMPTCP),
-		Lost: make(map[string][2]Count),
-	}
-	for i, name := range Reasons() {
-		if sum := sums[countRingFull+i]; sum != [2]Count{} {
-			c.Lost[name] = sum
-		}
-	}
-	return c, nil
+	return names[i-firstReason]
 }
