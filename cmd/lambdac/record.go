@@ -21,6 +21,7 @@ import (
 type recordFlags struct {
 	pcaps   []string
 	iface   string
+	ebpf    ebpfFlags
 	ports   []int
 	keyLog  string
 	bodyCap int64
@@ -40,11 +41,12 @@ type recordFlags struct {
 func newRecord() *cobra.Command {
 	var o recordFlags
 	c := &cobra.Command{
-		Use:   "record (--pcap FILE… | --iface IF --port P) -o DIR",
+		Use:   "record (--ebpf --port P | --iface IF --port P | --pcap FILE…) -o DIR",
 		Short: "Capture exchanges into a sanitized trace",
-		Long: `Record LLM traffic from capture files or a network interface. Exchanges are
-sanitized in memory before the first byte reaches the disk: the default mode
-"shape" keeps times, sizes, token counts and keyed block ids, and no text.
+		Long: `Record LLM traffic from inside the kernel (eBPF), a network interface or
+capture files. Exchanges are sanitized in memory before the first byte reaches
+the disk: the default mode "shape" keeps times, sizes, token counts and keyed
+block ids, and no text.
 "filler" also keeps bodies that can be sent again, in which each text is so
 many meaningless words as it had tokens, and equal beginnings stay equal.
 "redact" keeps the texts, with words in the place of the credentials, numbers
@@ -59,7 +61,9 @@ given, and api_rules, which are tried after --api-rule:
   port: [8000, 8001]
   api_rules:
     - {path: /gw/*/chat, kind: openai.chat}`,
-		Example: `  lambdac record --pcap monday.pcap --pcap tuesday.pcapng -o traces/week
+		Example: `  lambdac record --port 8000 --for 10m -o traces/live
+  lambdac record --ebpf --comm vllm --tls -o traces/vllm
+  lambdac record --pcap monday.pcap --pcap tuesday.pcapng -o traces/week
   lambdac record --iface eth0 --port 8000 --for 10m -o traces/live
   lambdac record --pcap tls.pcap --tls-keylog keys.log -o traces/tls
   lambdac record --pcap gw.pcap --api-rule '/gw/*/chat=openai.chat' -o traces/gw
@@ -78,7 +82,8 @@ given, and api_rules, which are tried after --api-rule:
 func (o *recordFlags) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.pcaps, "pcap", nil, "capture file, pcap or pcapng; - = standard input (repeatable)")
 	f.StringVar(&o.iface, "iface", "", "network interface to capture from, or any")
-	f.IntSliceVar(&o.ports, "port", nil, "server port (repeatable); needed with --iface, a filter with --pcap")
+	f.IntSliceVar(&o.ports, "port", nil, "server port (repeatable); needed with --iface, a filter with --ebpf and --pcap")
+	o.ebpf.bind(f)
 	f.StringVar(&o.keyLog, "tls-keylog", "", "secrets of TLS connections: the file that clients or servers write by SSLKEYLOGFILE")
 	f.StringArrayVar(&o.rules, "api-rule", nil, "PATH=KIND: what requests to a path are, such as '/gw/*/chat=openai.chat' (repeatable; the first that fits is believed)")
 	f.Int64Var(&o.bodyCap, "body-cap", 16<<20, "read this many bytes of a body at most; what is over is counted")
@@ -100,8 +105,10 @@ func (o *recordFlags) check() error {
 		return usage(seeRecord, "-o is needed: where the trace goes")
 	case len(o.pcaps) > 0 && o.iface != "":
 		return usage(seeRecord, "--pcap and --iface exclude each other")
-	case len(o.pcaps) == 0 && o.iface == "":
-		return usage(seeRecord, "nothing to record: give --pcap FILE or --iface IF --port P")
+	case o.ebpf.asked && (len(o.pcaps) > 0 || o.iface != ""):
+		return usage(seeRecord, "--ebpf excludes --pcap and --iface")
+	case o.byEBPF() && !o.ebpf.asked && len(o.ports) == 0 && !o.ebpf.filtered():
+		return usage(seeRecord, "nothing to record: give --port P, --iface IF --port P or --pcap FILE")
 	case o.iface != "" && len(o.ports) == 0:
 		return usage("add --port 8000", "--iface needs the server's port")
 	case count(o.pcaps, "-") > 1:
@@ -111,7 +118,7 @@ func (o *recordFlags) check() error {
 	case o.span > 0 && !o.flows():
 		return usage("leave --for out: a file has its own end", "--for is for traffic of this moment: an interface or a pipe")
 	}
-	return cmp.Or(o.checkMode(), o.checkPorts(), o.checkBodyCap(), o.checkVantage())
+	return cmp.Or(o.ebpf.check(o.byEBPF(), o.ports), o.checkMode(), o.checkPorts(), o.checkBodyCap(), o.checkVantage())
 }
 
 func (o *recordFlags) checkMode() error {
@@ -235,11 +242,11 @@ func recorded(rep *recorder.Report, damage error, stopped bool, out string) erro
 // openSource opens what to record from. It does not outlast ctx: a pipe may
 // be opened, and its first bytes waited for, for ever.
 func openSource(ctx context.Context, o *recordFlags) (recorder.Source, error) {
-	if o.iface != "" {
-		if err := preflight(hostcheck.UseIface, hostcheck.Want{}); err != nil {
-			return nil, err
-		}
-		return recorder.OpenInterface(o.iface, o.ports)
+	switch {
+	case o.byEBPF():
+		return o.choose()
+	case o.iface != "":
+		return openInterface(o)
 	}
 	type opened struct {
 		src recorder.Source
@@ -258,6 +265,13 @@ func openSource(ctx context.Context, o *recordFlags) (recorder.Source, error) {
 	}
 }
 
+func openInterface(o *recordFlags) (recorder.Source, error) {
+	if err := preflight(hostcheck.UseIface, hostcheck.Want{}); err != nil {
+		return nil, err
+	}
+	return recorder.OpenInterface(o.iface, o.ports)
+}
+
 func count(list []string, item string) (n int) {
 	for _, each := range list {
 		if each == item {
@@ -268,10 +282,20 @@ func count(list []string, item string) (n int) {
 }
 
 // flows reports whether the traffic is of this moment.
-func (o *recordFlags) flows() bool { return o.iface != "" || flows(o.pcaps) }
+func (o *recordFlags) flows() bool { return o.byEBPF() || o.iface != "" || flows(o.pcaps) }
+
+// byEBPF reports whether the kernel is to be asked: by flag, or since no other
+// source is named.
+func (o *recordFlags) byEBPF() bool {
+	return o.ebpf.asked || o.iface == "" && len(o.pcaps) == 0
+}
 
 func sourceName(o *recordFlags) string {
 	switch {
+	case o.ebpf.why != "" && o.iface == "":
+		return fmt.Sprintf("inside the kernel (%s): %s", o.ebpf.why, o.ebpf.describe(o.ports))
+	case o.ebpf.why != "":
+		return fmt.Sprintf("interface %s (%s), ports %v", o.iface, o.ebpf.why, o.ports)
 	case o.iface != "":
 		return fmt.Sprintf("interface %s, ports %v", o.iface, o.ports)
 	case len(o.pcaps) == 1 && o.pcaps[0] == "-":
