@@ -1,7 +1,9 @@
 package llmwire
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,3 +131,71 @@ func FuzzBuild(f *testing.F) {
 
 // valid replaces each byte that is no UTF-8, as JSON encoders do.
 func valid(s string) string { return string([]rune(s)) }
+
+// TestBuildRoundTrip: of every family, streamed and not, what is built is
+// recognised and read again as it was meant.
+func TestBuildRoundTrip(t *testing.T) {
+	// What a family's API has no member for, or no streams.
+	lacks := map[trace.APIKind]string{
+		trace.KindOpenAIEmbeddings:   "stream max n seed temperature top_p",
+		trace.KindOpenAIResponses:    "n seed",
+		trace.KindAnthropicMessages:  "n seed",
+		trace.KindOllamaChat:         "n",
+		trace.KindOllamaGenerate:     "n",
+		trace.KindTGIGenerate:        "model n",
+		trace.KindTritonGenerate:     "n",
+		trace.KindSGLangGenerate:     "model seed",
+		trace.KindLlamaCppCompletion: "model n",
+		trace.KindBedrockConverse:    "n seed",
+		trace.KindBedrockInvoke:      "n seed",
+		trace.KindCohereChat:         "n",
+	}
+	for _, f := range families {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprint(f.kind, " ", stream), func(t *testing.T) {
+				spec := Spec{
+					Kind: f.kind, Model: "vendor/model-1", Stream: stream, IncludeUsage: true,
+					Messages:  []Message{{trace.RoleSystem, "be brief"}, {trace.RoleUser, "say \"x\"\n"}},
+					MaxTokens: new(int32(7)), N: new(int32(2)), Seed: new(int64(3)), Temperature: new(0.5), TopP: new(0.25),
+				}
+				path, body, err := Build(spec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				path, _, _ = strings.Cut(path, "?")
+				if got := Recognize("POST", path, body); got != f.kind {
+					t.Fatalf("recognised as %s", got)
+				}
+				var rec trace.Record
+				var said trace.Said
+				if err := ParseRequest(f.kind, path, body, &rec, &said); err != nil {
+					t.Fatal(err)
+				}
+				lack := strings.Fields(lacks[f.kind])
+				for _, c := range []struct{ name, got, want, without string }{
+					{"model", said.RequestModel, spec.Model, ""},
+					{"stream", fmt.Sprint(rec.Stream), fmt.Sprint(stream), "false"},
+					{"max", show(rec.MaxTokens), "7", "-"},
+					{"n", show(rec.N), "2", "-"},
+					{"seed", show(rec.Seed), "3", "-"},
+					{"temperature", show(rec.Temperature), "0.5", "-"},
+					{"top_p", show(rec.TopP), "0.25", "-"},
+				} {
+					if slices.Contains(lack, c.name) {
+						c.want = c.without
+					}
+					if c.got != c.want {
+						t.Errorf("%s: got %s, want %s", c.name, c.got, c.want)
+					}
+				}
+				var text strings.Builder
+				if err := VisitText(f.kind, body, func(_ trace.Role, b []byte) { text.Write(b) }); err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.ReplaceAll(text.String(), "\n", ""); got != `be briefsay "x"` {
+					t.Errorf("texts %q", got)
+				}
+			})
+		}
+	}
+}
