@@ -124,7 +124,9 @@ type Level struct {
 	Flags []string `json:"flags"`
 }
 
-// Proportion is a share with its 95 % interval (Wilson). All nil at n = 0.
+// Proportion is a share with its 95 % interval: Wilson's, on counts deflated by
+// φ̂·F.95(1, ν) ÷ χ².95(1) where failures vary more between the blocks or runs of
+// the load than coin tosses would. All nil at n = 0.
 type Proportion struct {
 	Point *float64 `json:"point"`
 	Low   *float64 `json:"low"`

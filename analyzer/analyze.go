@@ -118,7 +118,7 @@ func notMeasured() []Inflection {
 // formulas name the method of each quantity.
 func formulas() map[string]string {
 	return map[string]string{
-		"error_rate":         "(errors + sheds) / offered; Wilson 1927",
+		"error_rate":         "(errors + sheds) / offered; Wilson 1927 on counts deflated by the dispersion between blocks and runs of the load",
 		"ttft_user_us":       "type-7 quantile over answered requests; equal-tail order-statistic interval",
 		"lambda_c.existence": "permutation of runs over loads of 2(l_onset - l_const), one-sided",
 		"lambda_c.onset":     "binomial profile likelihood of g(e) = a + b(x - xc)+, links log, cloglog, logit; hull of the three intervals; levels up to the first above 25 %",
@@ -126,7 +126,7 @@ func formulas() map[string]string {
 		"lambda_c.family":    "quasi-AICc with the number of loads as n",
 		"lambda_c.goodness":  "parametric (beta-)binomial bootstrap of the deviance",
 		"lambda_c.interval":  "deviance cut phi F.95(1, nu)",
-		"lambda_slo":         "fixed-sequence Clopper-Pearson bracket on counts deflated by phi, 97.5 % one-sided",
+		"lambda_slo":         "fixed-sequence Clopper-Pearson bracket, 97.5 % one-sided, on counts deflated by phi F.95(1, nu) / chi2.95(1), phi of the requests above the load's own quantile, geometric mean with the next load; loads too small to prove anything are pooled upward",
 		"methods.dispersion": "Pearson within loads / nu with Fletcher's correction, else model residual",
 		"headroom":           "1 - peak / low end of lambda_c",
 	}

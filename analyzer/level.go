@@ -39,7 +39,7 @@ func levelOf(l *load) Level {
 			out.Reasons = append(out.Reasons, fmt.Sprintf("replicate %d: %s", r.level.Replicate, reason))
 		}
 	}
-	out.ErrorRate = proportionOf(out.Errors, out.N)
+	out.ErrorRate = proportionOf(out.Errors, out.N, l.failing())
 	out.TTFTUserUs = latencyOf(ttft)
 	if out.Seconds > 0 {
 		if answered := out.N - out.Errors; unmeasured == 0 || unmeasured < answered {
@@ -73,11 +73,17 @@ func (l *Level) flag() {
 	}
 }
 
-func proportionOf(k, n int64) Proportion {
+// proportionOf is a share with its Wilson interval, on counts deflated where
+// failures come together in time.
+func proportionOf(k, n int64, d stats.Dispersion) Proportion {
 	if n == 0 {
 		return Proportion{}
 	}
-	i := stats.Wilson(float64(k), float64(n), confidence)
+	phi := 1.0
+	if d.Phi > 1 {
+		phi = d.Deflation(confidence)
+	}
+	i := stats.Wilson(float64(k)/phi, float64(n)/phi, confidence)
 	return Proportion{Point: new(float64(k) / float64(n)), Low: new(i.Low), High: new(i.High)}
 }
 

@@ -31,10 +31,30 @@ type run struct {
 	// misses counts, per objective and block, the requests that missed it
 	// among those it is measured on.
 	misses [][blocksPerRun]tally
+	// spread holds, per objective on a latency and block, what misses counts.
+	spread [][blocksPerRun]histogram
 	blocks [blocksPerRun]classTally
 	open   presence
 	// answeredUs is Σ duration of the answered requests.
 	answeredUs int64
+}
+
+// newRun is the run of a level of which nothing was read yet.
+func newRun(level trace.Level, plan deadlines, objectives []Objective) *run {
+	return &run{
+		level: level, plan: plan,
+		misses: make([][blocksPerRun]tally, len(objectives)), spread: make([][blocksPerRun]histogram, len(objectives)),
+	}
+}
+
+// hasSample reports whether an objective was measured on any request.
+func (r *run) hasSample(index int) bool {
+	for _, b := range r.misses[index] {
+		if b.n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // tally is k failures of n.
@@ -115,6 +135,11 @@ func (r *run) judge(w *row, class trace.Class, block int, objectives []Objective
 			continue
 		}
 		r.misses[i][block].n++
+		if d, ok := w.latency(o.Metric); ok {
+			r.spread[i][block].add(d)
+		} else if missed {
+			r.spread[i][block].addSlowest()
+		}
 		if missed {
 			r.misses[i][block].k++
 			met = met && o.isRate()
@@ -181,7 +206,7 @@ func readRuns(d *tracedir.Dir, levels []trace.Level, objectives []Objective) ([]
 	runs := make([]*run, len(levels))
 	byIndex := make(map[int32]*run, len(levels))
 	for i, level := range levels {
-		runs[i] = &run{level: level, plan: deadlinesOf(d.Manifest().Run), misses: make([][blocksPerRun]tally, len(objectives))}
+		runs[i] = newRun(level, deadlinesOf(d.Manifest().Run), objectives)
 		if byIndex[level.Index] != nil {
 			return nil, fmt.Errorf("read levels: two levels have index %d", level.Index)
 		}

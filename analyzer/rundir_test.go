@@ -125,3 +125,8 @@ func sheddingPlans(n int) []levelPlan {
 	}
 	return plans
 }
+
+// levelAt is a level of one load, 8 s long.
+func levelAt(load float64) trace.Level {
+	return trace.Level{OfferedPerS: load, StartUnixNs: 0, EndUnixNs: 8 * second}
+}

@@ -15,7 +15,7 @@ import (
 func loadsOf(xs []float64, n int64, k func(x float64) int64) []*load {
 	var loads []*load
 	for _, x := range xs {
-		r := &run{level: trace.Level{OfferedPerS: x}, misses: [][blocksPerRun]tally{{{k: k(x), n: n}}}}
+		r := &run{level: trace.Level{OfferedPerS: x}, misses: [][blocksPerRun]tally{{{k: k(x), n: n}}}, spread: make([][blocksPerRun]histogram, 1)}
 		loads = append(loads, &load{perS: x, x: x, judged: []*run{r}, all: []*run{r}, steady: true})
 	}
 	return loads
@@ -55,7 +55,8 @@ func TestBracketOf(t *testing.T) {
 func TestBracketSaysWhatIsMissing(t *testing.T) {
 	o := Objective{Metric: "ttft_user", Quantile: 0.99, Max: 1}
 	got := bracketOf(loadsOf([]float64{10, 20}, 300, func(float64) int64 { return 0 }), o, 0)
-	if got.Verdict != Insufficient || !strings.Contains(got.Reason, "at 10/s 0 of 300 miss it: about 7") || !strings.HasSuffix(got.Reason, "more requests there would tell") {
+	// Both loads together prove it at the lower: it would be broken at both.
+	if got.Verdict != Insufficient || got.Low == nil || *got.Low != 10 || !strings.Contains(got.Reason, "at 20/s 0 of 300 miss it: about 7") || !strings.HasSuffix(got.Reason, "more requests there would tell") {
 		t.Errorf("%+v", got)
 	}
 	if n := needed(0, 300, 0.01); n < 367.04 || n > 376 {

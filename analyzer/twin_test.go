@@ -11,7 +11,7 @@ import (
 
 // twinRun replays Poisson arrivals against the serving model in virtual time:
 // 2 s of warm-up and a window of hold seconds.
-func twinRun(tb testing.TB, p twin.Params, mix twin.Mix, load, hold float64, seed uint64) *run {
+func twinRun(tb testing.TB, p twin.Params, mix twin.Mix, load, hold float64, seed uint64, objectives ...Objective) *run {
 	tb.Helper()
 	engine, err := twin.New(p, seed)
 	if err != nil {
@@ -20,7 +20,7 @@ func twinRun(tb testing.TB, p twin.Params, mix twin.Mix, load, hold float64, see
 	rng := rand.New(rand.NewPCG(seed, 11))
 	const second = 1e9
 	start, end := int64(2*second), int64((2+hold)*second)
-	r := &run{level: trace.Level{OfferedPerS: load, StartUnixNs: start, EndUnixNs: end}}
+	r := newRun(trace.Level{OfferedPerS: load, StartUnixNs: start, EndUnixNs: end}, deadlines{}, objectives)
 	arrivals := make(map[uint64]int64)
 	id := uint64(0)
 	for at := rng.ExpFloat64() / load; at < 2+hold; at += rng.ExpFloat64() / load {
@@ -51,7 +51,7 @@ func twinRun(tb testing.TB, p twin.Params, mix twin.Mix, load, hold float64, see
 		if r.level.InWindow(at) {
 			r.level.Scheduled++
 		}
-		r.see(&w, nil)
+		r.see(&w, objectives)
 	}
 	r.reasons = r.invalid()
 	return r

@@ -35,6 +35,28 @@ func (d Dispersion) Cut(confidence float64) float64 {
 	return d.Phi * FQuantile(confidence, d.DF)
 }
 
+// Deflation is the factor by which counts are divided before an interval for
+// coin tosses is taken from them: [Dispersion.Cut] in units of χ².95(1). 1
+// where nothing is known of the dispersion.
+func (d Dispersion) Deflation(confidence float64) float64 {
+	if d.DF < 1 {
+		return 1
+	}
+	return d.Cut(confidence) / FQuantile(confidence, math.Inf(1))
+}
+
+// Between is the geometric mean of two dispersions, for something half-way
+// between them; the one that is known where the other is not.
+func (d Dispersion) Between(o Dispersion) Dispersion {
+	switch {
+	case o.DF < 1:
+		return d
+	case d.DF < 1:
+		return o
+	}
+	return Dispersion{Phi: math.Sqrt(d.Phi * o.Phi), DF: d.DF + o.DF}
+}
+
 // Pool is the estimate from both, each weighted by its degrees of freedom. It
 // serves where d alone has so few that the F quantile says little but that: at
 // one degree of freedom F.95(1, 1) is 161, against 5.6 at seven.
@@ -60,7 +82,7 @@ func WithinLevels(levels int, runs []Run) Dispersion {
 	}
 	var x2, s, terms, df float64
 	for _, r := range runs {
-		p := k[r.Level] / n[r.Level]
+		p := k[r.Level] / max(n[r.Level], 1)
 		v := r.N * p * (1 - p)
 		if !(v > 0) || count[r.Level] < 2 {
 			continue
@@ -76,6 +98,38 @@ func WithinLevels(levels int, runs []Run) Dispersion {
 		return Dispersion{Phi: 1}
 	}
 	return Dispersion{Phi: max(1, x2/df/(1+s/terms)), DF: df}
+}
+
+// Successive estimates φ from the differences between successive blocks of a
+// level, in which a trend of the level hardly shows:
+//
+//	φ̂ = max(1, Σ (r_{b+1} − r_b)² ÷ 2m), r = (k − np̂) ÷ √(np̂(1−p̂))
+//
+// over the m pairs of all levels with 0 < p̂ < 1, with two thirds of m as its
+// degrees of freedom. Source: von Neumann, Ann. Math. Statist. 12:367 (1941).
+func Successive(levels int, blocks []Run) Dispersion {
+	k, n := make([]float64, levels), make([]float64, levels)
+	for _, b := range blocks {
+		k[b.Level], n[b.Level] = k[b.Level]+b.K, n[b.Level]+b.N
+	}
+	residual := func(b Run) float64 {
+		p := k[b.Level] / n[b.Level]
+		return (b.K - b.N*p) / math.Sqrt(b.N*p*(1-p))
+	}
+	squares, pairs := 0.0, 0.0
+	for i := 1; i < len(blocks); i++ {
+		level := blocks[i].Level
+		if blocks[i-1].Level != level || k[level] <= 0 || k[level] >= n[level] {
+			continue
+		}
+		d := residual(blocks[i]) - residual(blocks[i-1])
+		squares += d * d
+		pairs++
+	}
+	if pairs < 2 {
+		return Dispersion{Phi: 1}
+	}
+	return Dispersion{Phi: max(1, squares/(2*pairs)), DF: 2 * pairs / 3}
 }
 
 // Residual estimates φ from the fit of a model to pooled levels, where no
