@@ -26,7 +26,7 @@ func (r *run) describe() trace.Run {
 // knobs names each departure from the recording.
 func (r *run) knobs() []string {
 	cfg, n := r.cfg, len(r.recs)
-	knobs := []string{"prompts=filler", "max_tokens=recorded", "warmup_prompts=disjoint", "policy_in_flight=" + string(cfg.CapPolicy)}
+	knobs := []string{promptKnob(r.recs, r.trace.Manifest.Seal), "max_tokens=recorded", "warmup_prompts=disjoint", "policy_in_flight=" + string(cfg.CapPolicy)}
 	if cfg.MaxLag != defaultMaxLag {
 		knobs = append(knobs, fmt.Sprintf("max_lag=%v", cfg.MaxLag))
 	}

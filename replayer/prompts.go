@@ -117,10 +117,8 @@ type copyKey struct {
 
 // make writes the prompt of a record for one copy of it in one level.
 func (p *prompter) make(r *trace.Record, key copyKey) (prompt, error) {
-	intended := p.ledger.inputTokens(r)
-	segs := p.layout(r, key, intended)
-	texts, total := p.write(r, segs)
-	out := prompt{model: p.sentModel(r), intended: intended, words: total}
+	messages, total := p.tell(r, key)
+	out := prompt{model: p.sentModel(r), intended: p.ledger.inputTokens(r), words: total}
 	spec := llmwire.Spec{
 		Kind: r.APIKind, Model: out.model, Stream: r.Stream, IncludeUsage: r.Stream,
 		N: r.N, Temperature: r.Temperature, TopP: r.TopP, IgnoreEOS: p.eos,
@@ -129,14 +127,31 @@ func (p *prompter) make(r *trace.Record, key copyKey) (prompt, error) {
 		out.maxTokens = p.pin(r)
 		spec.MaxTokens = out.maxTokens
 	}
-	for i, text := range texts {
-		role := sentRole(r, i)
-		spec.Messages = append(spec.Messages, llmwire.Message{Role: role, Text: text})
-		out.messages = append(out.messages, trace.Message{Role: role, Bytes: clampInt32(int64(len(text)))})
+	for _, m := range messages {
+		m.Role = sentRole(r.APIKind, m.Role)
+		spec.Messages = append(spec.Messages, m)
+		out.messages = append(out.messages, trace.Message{Role: m.Role, Bytes: clampInt32(int64(len(m.Text)))})
 	}
 	var err error
 	out.path, out.body, err = llmwire.Build(spec)
 	return out, err
+}
+
+// tell returns the texts of a prompt: those that the trace kept, else filler of
+// their shape; and the number of its words.
+func (p *prompter) tell(r *trace.Record, key copyKey) (messages []llmwire.Message, words int64) {
+	if messages = recordedTexts(r); messages != nil {
+		return messages, p.retell(r, key, messages)
+	}
+	texts, words := p.write(r, p.layout(r, key, p.ledger.inputTokens(r)))
+	for i, text := range texts {
+		role := trace.RoleUnknown
+		if i < len(r.Messages) {
+			role = r.Messages[i].Role
+		}
+		messages = append(messages, llmwire.Message{Role: role, Text: text})
+	}
+	return messages, words
 }
 
 // pin is the answer's length per choice.
@@ -155,17 +170,13 @@ func (p *prompter) pin(r *trace.Record) *int32 {
 	return new(max(1, (*n-1)/choices+1))
 }
 
-// sentRole is the role of message i. A tool's message goes as the user's,
-// since it would have to name a call that a shape does not hold.
-func sentRole(r *trace.Record, i int) trace.Role {
-	role := trace.RoleUnknown
-	if i < len(r.Messages) {
-		role = r.Messages[i].Role
-	}
+// sentRole is the role that a message is sent with. A tool's message goes as
+// the user's, since it would have to name a call that a shape does not hold.
+func sentRole(kind trace.APIKind, role trace.Role) trace.Role {
 	switch {
-	case r.APIKind == trace.KindOpenAICompletions:
+	case kind == trace.KindOpenAICompletions:
 		return trace.RolePrompt
-	case r.APIKind == trace.KindOpenAIEmbeddings:
+	case kind == trace.KindOpenAIEmbeddings:
 		return trace.RoleEmbeddingInput
 	case role == trace.RoleSystem || role == trace.RoleAssistant || role == trace.RolePrompt:
 		return role

@@ -186,6 +186,10 @@ func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, for
 	if err != nil {
 		return nil, err
 	}
+	unread, err := readBodies(dir, records)
+	if err != nil {
+		return nil, err
+	}
 	from := replayer.Trace{Manifest: dir.Manifest(), Records: records}
 	if err := replayer.Check(cfg, from); err != nil {
 		return nil, replayError(err, out)
@@ -204,6 +208,9 @@ func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, for
 		err = w.SetManifest(func(m *trace.Manifest) { m.Clean = true })
 	}
 	closed := w.Close()
+	if result != nil && unread > 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%d requests were sent as filler of their shape: a replay holds %d MiB of bodies", unread, maxBodies>>20))
+	}
 	if result != nil && dir.Manifest().Run != nil {
 		result.Warnings = append(result.Warnings, fmt.Sprintf("%s is a run, not a trace: its arrivals are those of its levels, warm-ups and all", path))
 	}
@@ -227,6 +234,37 @@ func readRecords(dir *tracedir.Dir) ([]*trace.Record, error) {
 		return nil, &exitError{exitInvalid, errors.New("trace has no exchange"), "record again; see lambdac show for what was lost"}
 	}
 	return records, nil
+}
+
+// maxBodies bounds the bodies that a replay holds, bytes.
+const maxBodies = 1 << 30
+
+// readBodies gives the records the requests' bodies, where the trace kept them,
+// and returns how many there was no room for.
+func readBodies(dir *tracedir.Dir, records []*trace.Record) (unread int, err error) {
+	if mode := dir.Manifest().Seal.Mode; mode != trace.ModeFiller && mode != trace.ModeRedact {
+		return 0, nil
+	}
+	byID := make(map[string]*trace.Record, len(records))
+	for _, r := range records {
+		byID[r.RequestID] = r
+	}
+	held := 0
+	for b, err := range tracedir.Rows[trace.Body](dir) {
+		if err != nil {
+			return 0, fmt.Errorf("read bodies: %w", err)
+		}
+		r := byID[b.RequestID]
+		switch {
+		case r == nil || b.Side != trace.SideRequest:
+		case held+len(b.Body) > maxBodies:
+			unread++
+		default:
+			held += len(b.Body)
+			r.Bodies = append(r.Bodies, *b)
+		}
+	}
+	return unread, nil
 }
 
 // replayRow is what a replay needs of a record: everything but the chunks.
