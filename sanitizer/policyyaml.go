@@ -92,7 +92,8 @@ func (p Policy) with(more Policy) Policy {
 	return p
 }
 
-func add(list *[]string, more []string) { *list = slices.Concat(*list, more) }
+// add puts the items first, so that their numbers are those of the file.
+func add(list *[]string, more []string) { *list = slices.Concat(more, *list) }
 
 func joined(base, more map[string]Grammar) map[string]Grammar {
 	all := maps.Clone(base)

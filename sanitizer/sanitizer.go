@@ -26,6 +26,7 @@ type Sanitizer struct {
 	places      *places
 	members     *recent[string, bool]
 	refused     refusals
+	again       bool // what is read was sanitized before
 	bodyNames   map[string]bool
 	names       *recent[string, string]
 
@@ -52,6 +53,17 @@ func New(cfg Config, out Output) (*Sanitizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := prepare(cfg, out)
+	if err != nil {
+		return nil, err
+	}
+	s.targets, s.worker = startTargets(), startWorker(s.keys.derive("tokens"))
+	return s, nil
+}
+
+// prepare makes a sanitizer without its goroutines, of a config that has been
+// checked.
+func prepare(cfg Config, out Output) (*Sanitizer, error) {
 	seal, err := Seal(cfg)
 	if err != nil {
 		return nil, err
@@ -70,7 +82,6 @@ func New(cfg Config, out Output) (*Sanitizer, error) {
 	if s.bodies, err = newBodies(&s.cfg, keys, &s.tally); err != nil {
 		return nil, err
 	}
-	s.targets, s.worker = startTargets(), startWorker(keys.derive("tokens"))
 	return s, nil
 }
 

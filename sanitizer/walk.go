@@ -253,6 +253,9 @@ func (w *walker) text(dst []byte, p *bodyPlace, name []byte, in inherited, treat
 
 // length keeps the length of a string.
 func (w *walker) length(dst, value []byte) []byte {
+	if digits, ok := bytes.CutPrefix(value, []byte("len:")); ok && w.s.again && len(digits) <= maxDigits && digitsOnly(string(digits)) {
+		return w.quote(dst, value)
+	}
 	w.s.tally.add("body_value", "body", 1)
 	return append(strconv.AppendInt(append(dst, `"len:`...), int64(len(value)), 10), '"')
 }

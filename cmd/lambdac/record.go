@@ -31,6 +31,7 @@ type recordFlags struct {
 	fileRules []llmwire.Rule
 	mode      string
 	tokenizer string
+	policy    string
 	vantage   string
 	span      time.Duration
 	out       string
@@ -55,8 +56,8 @@ trusted places only.
 Stops cleanly on SIGINT and SIGTERM.
 
 A configuration file is YAML. Its keys are iface, port, tls_keylog, body_cap,
-mode and vantage, which stand for the flags of these names where they are not
-given, and api_rules, which are tried after --api-rule:
+mode, policy and vantage, which stand for the flags of these names where they
+are not given, and api_rules, which are tried after --api-rule:
 
   port: [8000, 8001]
   api_rules:
@@ -90,6 +91,7 @@ func (o *recordFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.config, "config", "", "configuration file; a flag goes before its key")
 	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape, filler or redact")
 	f.StringVar(&o.tokenizer, "tokenizer", "", "vocabulary in which filler counts: cl100k_base or o200k_base (default: the one that fits the model)")
+	f.StringVar(&o.policy, "policy", "", policyHelp)
 	f.StringVar(&o.vantage, "vantage", string(trace.VantageServer), "where the packets were seen: client, server or proxy")
 	f.DurationVar(&o.span, "for", 0, "stop after this long (interface or pipe)")
 	f.StringVarP(&o.out, "out", "o", "", "trace directory to make")
@@ -185,6 +187,10 @@ func record(c *cobra.Command, o *recordFlags) error {
 		cfg.Rules = append(cfg.Rules, rule)
 	}
 	cfg.Rules = append(cfg.Rules, o.fileRules...)
+	policy, err := loadPolicy(o.policy)
+	if err != nil {
+		return err
+	}
 	ctx := c.Context()
 	if o.span > 0 {
 		var cancel context.CancelFunc
@@ -202,7 +208,7 @@ func record(c *cobra.Command, o *recordFlags) error {
 	u := newUI(c)
 	u.say("recording from %s", sourceName(o))
 	r := recording{
-		out: o.out, force: o.force, live: o.flows(), how: cfg, mode: trace.Mode(o.mode), tokenizer: o.tokenizer,
+		out: o.out, force: o.force, live: o.flows(), how: cfg, mode: trace.Mode(o.mode), tokenizer: o.tokenizer, policy: policy,
 		progress: showProgress(u, src, sizeOf(o.pcaps)),
 	}
 	rep, err := r.from(ctx, src)

@@ -31,6 +31,9 @@ type recordConfig struct {
 	BodyCap *int64 `json:"body_cap,omitempty"`
 	// Mode says what to keep of texts.
 	Mode trace.Mode `json:"mode,omitempty"`
+	// Policy is a file of what is kept, as seen from the folder in which the
+	// program runs, or the name of a policy.
+	Policy string `json:"policy,omitempty"`
 	// Vantage is where the packets were seen.
 	Vantage trace.Vantage `json:"vantage,omitempty"`
 	// APIRules say what requests to paths are. Those given by flag are tried
@@ -108,6 +111,7 @@ func (c *recordConfig) settings() []setting {
 		{"tls_keylog", "tls-keylog", given(c.TLSKeyLog), free},
 		{"body_cap", "body-cap", counted(c.BodyCap), (*recordFlags).checkBodyCap},
 		{"mode", "mode", given(string(c.Mode)), (*recordFlags).checkMode},
+		{"policy", "policy", given(c.Policy), free},
 		{"vantage", "vantage", given(string(c.Vantage)), (*recordFlags).checkVantage},
 	}
 }

@@ -27,6 +27,8 @@ type recording struct {
 	// mode is what is kept of texts, tokenizer the vocabulary of filler.
 	mode      trace.Mode
 	tokenizer string
+	// policy is what is kept; its zero value is the default one.
+	policy sanitizer.Policy
 	// progress is called at each second of the capture; nil = never.
 	progress func()
 }
@@ -39,7 +41,7 @@ func (r *recording) from(ctx context.Context, src recorder.Source) (recorder.Rep
 	if src.Name() != "pcap" {
 		r.how.Host, _ = os.Hostname() // "" = not known; written as a pseudonym
 	}
-	cfg := sanitizer.Config{Policy: sanitizer.DefaultPolicy(), Mode: r.mode, Vocabulary: r.tokenizer, Version: version, Live: src.Name() != "pcap"}
+	cfg := sanitizer.Config{Policy: r.policy, Mode: r.mode, Vocabulary: r.tokenizer, Version: version, Live: src.Name() != "pcap"}
 	seal, err := sanitizer.Seal(cfg)
 	if err != nil {
 		return recorder.Report{}, fmt.Errorf("seal trace: %w", err)

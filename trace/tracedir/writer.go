@@ -152,6 +152,11 @@ func (w *Writer) WriteFeatures(f *trace.Features) error {
 	return w.add(featuresBytes, func() error { return gather(w, w.features, *f) })
 }
 
+// WriteBody stores one text of an exchange that was written without.
+func (w *Writer) WriteBody(b *trace.Body) error {
+	return w.add(int64(len(b.Body)+4*len(b.DeltaBytes)), func() error { return gather(w, w.bodies, *b) })
+}
+
 // WriteCapture stores one row of the capture table.
 func (w *Writer) WriteCapture(c *trace.CaptureWindow) error {
 	return w.add(smallRowBytes, func() error { return gather(w, w.capture, *c) })
