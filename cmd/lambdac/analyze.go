@@ -68,6 +68,9 @@ func analyzeRun(path string, o analyzer.Options) (*analyzer.Analysis, error) {
 	if err != nil {
 		return nil, err
 	}
+	if run := dir.Manifest().Run; run != nil && run.Shard != "" && run.Shard != "1/1" {
+		return nil, &exitError{exitUsage, fmt.Errorf("%s is shard %s of a replay: it holds a part of the load", path, run.Shard), "join the shards first: lambdac merge RUN… -o RUN"}
+	}
 	a, err := analyzer.Analyze(dir, o)
 	if errors.Is(err, analyzer.ErrNoRun) {
 		return nil, &exitError{exitUsage, err, "replay the trace first: lambdac replay " + path + " --target URL --levels … -o RUN"}

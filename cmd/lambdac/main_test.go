@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -48,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"garble":    garble,
 			"exit":      exits,
 			"validate":  validate,
+			"soon":      soon,
 		},
 	})
 }
@@ -67,6 +69,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("exit code %s, want %s", code, args[0])
 	}
+}
+
+// soon sets a variable to a moment that lies so far ahead.
+func soon(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: soon DURATION VAR")
+	}
+	d, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	ts.Setenv(args[1], time.Now().Add(d).Format(time.RFC3339Nano))
 }
 
 // targets are what a replay may meet, good and bad.

@@ -32,6 +32,8 @@ type replayFlags struct {
 	sessions string
 	onCap    string
 	cache    string
+	shard    string
+	startAt  string
 	out      string
 	force    bool
 	asJSON   bool
@@ -87,6 +89,8 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.DurationVar(&o.cfg.MaxLag, "max-lag", 0, "a level is invalid where the 99th percentile of our own delay is above this (default 5ms)")
 	f.BoolVar(&o.cfg.IgnoreEOS, "ignore-eos", false, "ask the service to generate up to the recorded length")
 	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
+	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
+	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
 	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
 	f.BoolVar(&o.force, "force", false, "replace an existing run directory")
 	f.BoolVar(&o.asJSON, "json", false, "print the levels and the verdict as one JSON document")
@@ -122,8 +126,29 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	}
 	cfg.Sessions = replayer.Sessions(o.sessions)
 	cfg.Scaling, cfg.CapPolicy, cfg.Cache = replayer.Scaling(o.scaling), replayer.CapPolicy(o.onCap), replayer.Cache(o.cache)
+	if err := o.placeShard(&cfg); err != nil {
+		return cfg, err
+	}
 	cfg.Headers, cfg.Version = targetHeaders(os.Environ()), version
 	return cfg, nil
+}
+
+// placeShard reads --shard and --start-at.
+func (o *replayFlags) placeShard(cfg *replayer.Config) error {
+	if o.shard == "" {
+		return nil
+	}
+	s, err := replayer.ParseShard(o.shard)
+	if err != nil {
+		return replayError(err, o.out)
+	}
+	if o.startAt != "" {
+		if s.StartAt, err = time.Parse(time.RFC3339Nano, o.startAt); err != nil {
+			return usage("give a time such as 2026-01-31T15:04:05Z, the same to all shards", "--start-at %q is no time", o.startAt)
+		}
+	}
+	cfg.Shard = s
+	return nil
 }
 
 // targetHeaders reads the header fields for the target from an environment.
