@@ -14,13 +14,20 @@ type rule struct {
 	// = one of the shapes below is.
 	needles []string
 	near    shape
-	// pattern is what matches; group 1 is what check judges, nil = all of it
-	// counts.
+	// may says cheaply whether there can be a match around a place; nil =
+	// always.
+	may func(text []byte, at int) bool
+	// pattern is what matches. Group 1, if there is one, is what check judges;
+	// nil = all of it counts.
 	pattern string
 	check   func(value []byte) bool
-	// before and after are how far around a needle's beginning the pattern
-	// looks; 0 = the default.
-	before, after int
+	// before is how far before a needle a match may begin; 0: the match begins
+	// at the needle. free says that a word may go on into the match; else the
+	// match must begin one, by the expression wordStart.
+	before int
+	free   bool
+	// after is how far the pattern looks from the needle on; 0 = the default.
+	after int
 }
 
 // shape is what a rule without needles looks around.
@@ -32,16 +39,18 @@ const (
 	longWord       // 32 letters of base64 or more
 )
 
-// defaultBefore holds an escape before a key, defaultAfter a long key.
-const (
-	defaultBefore = 8
-	defaultAfter  = 600
-)
+// defaultAfter holds as much of a key as tells.
+const defaultAfter = 160
+
+// wordStart is what may stand before a key: anything but the inside of a word,
+// or an escape of JSON or a URL.
+const wordStart = `(?:^|[^A-Za-z0-9_-]|\\[nrtbf]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})$`
 
 // table is the rules, compiled, with their needles by first two bytes.
 type table struct {
 	rules    []rule
 	compiled []*regexp.Regexp
+	start    *regexp.Regexp
 	buckets  [1 << 16]uint16 // by two bytes, folded: index into lists; 0 = none
 	lists    [][]needle
 	shapes   [3][]int // rules by shape
@@ -55,9 +64,13 @@ type needle struct {
 }
 
 func newTable() (*table, error) {
-	t := &table{rules: rules(), lists: make([][]needle, 1)}
+	t := &table{rules: rules(), lists: make([][]needle, 1), start: regexp.MustCompile(wordStart)}
 	for i, r := range t.rules {
-		re, err := regexp.Compile(r.pattern)
+		pattern := r.pattern
+		if r.before == 0 {
+			pattern = "^(?:" + pattern + ")"
+		}
+		re, err := regexp.Compile(pattern)
 		if err != nil {
 			return nil, fmt.Errorf("compile rule %q: %w", r.name, err)
 		}
@@ -180,25 +193,29 @@ func endOfWord(text []byte, at int) int {
 
 // judge tries a rule around at.
 func (t *table) judge(found []int, id int, text []byte, at int) []int {
-	if t.matched[id] {
+	r := &t.rules[id]
+	end := min(len(text), at+cmp.Or(r.after, defaultAfter))
+	if t.matched[id] || r.may != nil && !r.may(text, at) {
 		return found
 	}
-	r := &t.rules[id]
-	window := text[max(0, at-cmp.Or(r.before, defaultBefore)):min(len(text), at+cmp.Or(r.after, defaultAfter))]
-	for len(window) > 0 {
-		m := t.compiled[id].FindSubmatchIndex(window)
+	from := max(0, at-r.before)
+	for from < end {
+		m := t.compiled[id].FindSubmatchIndex(text[from:end])
 		if m == nil {
 			return found
 		}
-		from, to := m[0], m[1]
-		if len(m) > 2 {
-			from, to = m[2], m[3]
-		}
-		if r.check == nil || r.check(window[from:to]) {
+		value := m[len(m)-2:] // group 1, if there is one
+		if r.check == nil || r.check(text[from+value[0]:from+value[1]]) {
+			if r.before == 0 && !r.free && !t.start.Match(text[max(0, at-6):at]) {
+				return found
+			}
 			t.matched[id] = true
 			return append(found, id)
 		}
-		window = window[max(1, to):] // what ends a value may begin the next
+		if r.before == 0 {
+			return found
+		}
+		from += max(1, value[1]) // what ends a value may begin the next
 	}
 	return found
 }

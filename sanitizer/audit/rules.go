@@ -1,14 +1,13 @@
 package audit
 
-import "strings"
-
-// start is what may stand before a key: anything but the inside of a word, or
-// an escape of JSON or a URL.
-const start = `(?:^|[^A-Za-z0-9_-]|\\[nrtbf]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})`
+import (
+	"bytes"
+	"strings"
+)
 
 // prefixed is a key that begins with one of some prefixes.
 func prefixed(name, pattern string, prefixes ...string) rule {
-	r := rule{name: name, pattern: start + "(" + pattern + ")", check: varied}
+	r := rule{name: name, pattern: pattern, check: varied}
 	for _, p := range prefixes {
 		r.needles = append(r.needles, strings.ToLower(p))
 	}
@@ -70,37 +69,98 @@ func rules() []rule {
 
 // forms are the rules for what has no prefix of an issuer.
 func forms() []rule {
+	const edge = `(?:[^0-9A-Za-z_]|$)`
 	return []rule{
-		{name: "pem", needles: []string{"-----begin "}, pattern: `-----BEGIN [A-Z0-9 ]{1,40}-----(?:\s|\\[nr]|["'+,])*(?:(?:[A-Za-z-]{3,24}: [^\n\\]+(?:\s|\\n)+){0,4})[A-Za-z0-9+/=]{16,}`},
+		{name: "pem", needles: []string{"-----begin "}, free: true, after: 500, pattern: `-----BEGIN [A-Z0-9 ]{1,40}-----(?:\s|\\[nr]|["'+,])*(?:(?:[A-Za-z-]{3,24}: [^\n\\]+(?:\s|\\n)+){0,4})[A-Za-z0-9+/=]{16,}`},
 		{
-			name: "url_password", needles: []string{"://"}, before: 16,
-			pattern: "[A-Za-z][A-Za-z0-9+.-]{1,15}://([^\\s/?#\"'`<>\\\\:@|^,]*:[^\\s/?#\"'`<>\\\\|^,]{3,})@[A-Za-z0-9\\[]", check: isUserinfo,
+			name: "url_password", needles: []string{"://"}, free: true, after: 300, may: hasAny("@", 300),
+			pattern: "://([^\\s/?#\"'`<>\\\\:@|^,]*:[^\\s/?#\"'`<>\\\\|^,]{3,})@[A-Za-z0-9\\[]", check: isUserinfo,
 		},
-		{name: "bearer", needles: []string{"bearer"}, pattern: `(?i)bearer\s{1,4}([\w.~+/=-]{16,})`, check: varied},
-		{name: "basic", needles: []string{"basic"}, pattern: `(?i)basic\s{1,4}([A-Za-z0-9+/]{8,}={0,2})`, check: isBasic},
+		{name: "bearer", needles: []string{"bearer "}, pattern: `(?i:bearer)\s{1,4}([\w.~+/=-]{16,})`, check: varied},
+		{name: "basic", needles: []string{"basic "}, pattern: `(?i:basic)\s{1,4}([A-Za-z0-9+/]{8,}={0,2})`, check: isBasic},
 		{
-			name: "named_password", needles: []string{"passw", "pwd", "passphrase"}, before: 1,
-			pattern: `(?i)(?:password|passwd|passwort|passphrase|pwd)(?:_?(?:value|hash))?[\\"'` + "`" + `\]]{0,8}\s{0,4}(?:=>|:=|[:=]{1,2})\s{0,4}[\\"'` + "`" + `]{0,8}([^\s"'` + "`" + `\\,;&<>()\[\]{}|]{6,})`,
+			name: "named_password", needles: []string{"passw", "pwd", "passphrase"}, free: true, may: hasAny(":=", 32),
+			pattern: `[A-Za-z]+(?:_?(?i:value|hash))?[\\"'` + "`" + `\]]{0,8}\s{0,4}(?:=>|:=|[:=]{1,2})\s{0,4}[\\"'` + "`" + `]{0,8}([^\s"'` + "`" + `\\,;&<>()\[\]{}|]{6,})`,
 			check:   isPassword,
 		},
 		{
-			name: "named_secret", needles: []string{"secret", "token", "apikey", "api_key", "api-key", "access_key", "accesskey", "private_key", "privatekey", "account_key", "accountkey", "session_key", "sessionkey", "credential", "signature"}, before: 1,
-			pattern: `(?i)(?:secret|token|api[_-]?key|access_?key|private_?key|account_?key|session_?key|credentials?|signature)(?:_?(?:value|key|hash|b64|base64))?[\\"'` + "`" + `\]]{0,8}\s{0,4}(?:=>|:=|[:=]{1,2})\s{0,4}[\\"'` + "`" + `]{0,8}([A-Za-z0-9+/_.~=%-]{16,})`,
+			name: "named_secret", needles: []string{"secret", "token", "apikey", "api_key", "api-key", "access_key", "accesskey", "private_key", "privatekey", "account_key", "accountkey", "session_key", "sessionkey", "credential", "signature"}, free: true, may: hasAny(":=", 40),
+			pattern: `(?i:secret|token|api[_-]?key|access_?key|private_?key|account_?key|session_?key|credentials?|signature)(?:_?(?i:value|key|hash|b64|base64))?[\\"'` + "`" + `\]]{0,8}\s{0,4}(?:=>|:=|[:=]{1,2})\s{0,4}[\\"'` + "`" + `]{0,8}([A-Za-z0-9+/_.~=%-]{16,})`,
 			check:   isKey,
 		},
-		{name: "email", needles: []string{"@"}, before: 65, after: 260, pattern: `[A-Za-z0-9._%+-]+@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})(?:[^A-Za-z0-9]|$)`, check: isMailHost},
-		{name: "card", near: number, before: 2, after: 64, pattern: `(?:^|[^0-9A-Za-z_.,-])((?:\d{4}[ -]){3}\d{1,7}|3\d{3}[ -]\d{6}[ -]\d{5}|\d{13,19})(?:[^0-9A-Za-z_]|$)`, check: isCard},
-		{name: "us_ssn", near: number, before: 2, after: 64, pattern: `(?:^|[^0-9A-Za-z_.-])(\d{3}-\d{2}-\d{4})(?:[^0-9A-Za-z_-]|$)`, check: isSSN},
-		{name: "phone", near: number, before: 4, after: 64, pattern: `(?:^|[^0-9A-Za-z_.])(\+[1-9]\d{0,2}[ ./()-]{1,2}\d[\d ./()-]{6,16}\d|\+[1-9]\d{9,14}|\(\d{3}\) ?\d{3}-\d{4}|[2-9]\d{2}-[2-9]\d{2}-\d{4})(?:[^0-9A-Za-z_]|$)`, check: isPhone},
-		{name: "iban", near: number, before: 5, after: 64, pattern: `(?:^|[^0-9A-Za-z_-])([A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30})(?:[^0-9A-Za-z_]|$)`, check: isIBAN},
-		{name: "fr_nir", near: number, before: 2, after: 64, pattern: `(?:^|[^0-9A-Za-z_.,-])([12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?\d{2} ?\d{3} ?\d{3} ?\d{2})(?:[^0-9A-Za-z_]|$)`, check: isNIR},
-		{name: "mac", near: number, before: 20, after: 40, pattern: `(?:^|[^0-9A-Za-z_:-])((?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2})(?:[^0-9A-Za-z_:-]|$)`, check: isMAC},
-		{name: "ip", near: number, before: 2, after: 40, pattern: `(?:^|[^0-9A-Za-z_./=-]|://)((?:\d{1,3}\.){3}\d{1,3})(?:[^0-9A-Za-z_.-]|\.(?:[^0-9]|$)|$)`, check: isIP},
-		{name: "home_path", needles: []string{"/home/", "/users/", `\users\`}, before: 3, after: 100, pattern: `(?:^|[^A-Za-z0-9_.~-])(?:/home/|/Users/|[A-Za-z]:\\{1,4}(?i:users)\\{1,4})([A-Za-z0-9._-]{2,})`, check: isUser},
+		{name: "email", needles: []string{"@"}, before: 32, after: 100, may: wordAfter, pattern: `[A-Za-z0-9._%+-]@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})(?:[^A-Za-z0-9]|$)`, check: isMailHost},
+		{name: "card", near: number, before: 2, after: 48, may: numberOf(13), pattern: `(?:^|[^0-9A-Za-z_.,-])((?:\d{4}[ -]){3}\d{1,7}|3\d{3}[ -]\d{6}[ -]\d{5}|\d{13,19})` + edge, check: isCard},
+		{name: "us_ssn", near: number, before: 2, after: 48, may: hasAny("-", 40), pattern: `(?:^|[^0-9A-Za-z_.-])(\d{3}-\d{2}-\d{4})(?:[^0-9A-Za-z_-]|$)`, check: isSSN},
+		{name: "phone", near: number, before: 2, after: 48, may: hasAny("+(-", step), pattern: `(?:^|[^0-9A-Za-z_.])(\+[1-9]\d{0,2}[ ./()-]{1,2}\d[\d ./()-]{6,16}\d|\+[1-9]\d{9,14}|\(\d{3}\) ?\d{3}-\d{4}|[2-9]\d{2}-[2-9]\d{2}-\d{4})` + edge, check: isPhone},
+		{name: "iban", near: number, before: 3, after: 60, may: countryAndDigits, pattern: `(?:^|[^0-9A-Za-z_-])([A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30})` + edge, check: isIBAN},
+		{name: "fr_nir", near: number, before: 2, after: 48, may: numberOf(15), pattern: `(?:^|[^0-9A-Za-z_.,-])([12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?\d{2} ?\d{3} ?\d{3} ?\d{2})` + edge, check: isNIR},
+		{name: "mac", near: number, before: 16, after: 40, may: hasAny(":-", 8), pattern: `(?:^|[^0-9A-Za-z_:-])((?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2})(?:[^0-9A-Za-z_:-]|$)`, check: isMAC},
+		{name: "ip", near: number, before: 4, after: 40, may: hasAny(".", 28), pattern: `(?:^|[^0-9A-Za-z_./=-]|://)((?:\d{1,3}\.){3}\d{1,3})(?:[^0-9A-Za-z_.-]|\.(?:[^0-9]|$)|$)`, check: isIP},
+		{name: "home_path", needles: []string{"/home/", "/users/"}, pattern: `(?:/home/|/Users/)([A-Za-z0-9._-]{2,})`, check: isUser},
+		{name: "home_path_windows", needles: []string{`:\`}, free: true, pattern: `:\\{1,4}(?i:users)\\{1,4}([A-Za-z0-9._-]{2,})`, check: isUser},
 		{name: "git_remote", needles: []string{"git@"}, pattern: `git@[A-Za-z0-9.-]+:[A-Za-z0-9._~-]+/[A-Za-z0-9._-]+`},
-		{name: "cloud_host", needles: []string{".amazonaws.com", ".azure.com", ".windows.net", ".azurewebsites.net", ".run.app", ".snowflakecomputing.com"}, before: 254, after: 32, pattern: `[A-Za-z0-9-]+\.(?:[A-Za-z0-9-]+\.)*(?:amazonaws\.com|openai\.azure\.com|cognitiveservices\.azure\.com|(?:database|core|search)\.windows\.net|azurewebsites\.net|run\.app|snowflakecomputing\.com)(?:[^A-Za-z0-9.-]|\.?$)`},
+		{name: "cloud_host", needles: []string{".amazonaws.com", ".azure.com", ".windows.net", ".azurewebsites.net", ".run.app", ".snowflakecomputing.com"}, before: 64, after: 32, pattern: `[A-Za-z0-9-]+\.(?:[A-Za-z0-9-]+\.)*(?:amazonaws\.com|openai\.azure\.com|cognitiveservices\.azure\.com|(?:database|core|search)\.windows\.net|azurewebsites\.net|run\.app|snowflakecomputing\.com)(?:[^A-Za-z0-9.-]|\.?$)`},
 		{name: "cloud_account", needles: []string{"arn:aws"}, pattern: `arn:aws[a-z-]*:[a-z0-9-]*:[a-z0-9-]*:\d{12}(?:[^0-9]|$)`},
-		{name: "random", near: longWord, after: 512, pattern: `^[A-Za-z0-9+/_-]+$`, check: isRandom},
-		{name: "opaque", near: longWord, after: 1100, pattern: `^[A-Za-z0-9+/_-]+`, check: isMixed},
+		{name: "random", near: longWord, free: true, after: 512, may: hasCapital, pattern: `[A-Za-z0-9+/_-]+$`, check: isRandom},
+		{name: "opaque", near: longWord, free: true, after: 1100, may: longerThan(1024), pattern: `[A-Za-z0-9+/_-]+`, check: isMixed},
 	}
+}
+
+// hasAny reports one of some bytes among the next n, or the one before.
+func hasAny(marks string, n int) func([]byte, int) bool {
+	return func(text []byte, at int) bool {
+		return bytes.IndexAny(text[max(0, at-1):min(len(text), at+n)], marks) >= 0
+	}
+}
+
+// wordAfter reports a letter or digit after the byte.
+func wordAfter(text []byte, at int) bool { return at+1 < len(text) && isBase64[text[at+1]] }
+
+// numberOf reports n digits with nothing but blanks and hyphens between,
+// beginning in the next step.
+func numberOf(n int) func([]byte, int) bool {
+	return func(text []byte, at int) bool {
+		digits := 0
+		for i := at; i < len(text) && i < at+2*step; i++ {
+			switch c := text[i]; {
+			case isDigit(c):
+				digits++
+			case c != ' ' && c != '-':
+				if i > at+step {
+					return false
+				}
+				digits = 0
+			}
+			if digits >= n {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// countryAndDigits reports two capitals and two digits.
+func countryAndDigits(text []byte, at int) bool {
+	for i := max(2, at); i+1 < len(text) && i < at+step; i++ {
+		if isDigit(text[i]) && isDigit(text[i+1]) && isCapital(text[i-1]) && isCapital(text[i-2]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isCapital(c byte) bool { return c >= 'A' && c <= 'Z' }
+
+// hasCapital reports a capital in the next letters.
+func hasCapital(text []byte, at int) bool {
+	for _, c := range text[at:min(len(text), at+64)] {
+		if isCapital(c) {
+			return true
+		}
+	}
+	return false
+}
+
+func longerThan(n int) func([]byte, int) bool {
+	return func(text []byte, at int) bool { return len(text)-at >= n }
 }

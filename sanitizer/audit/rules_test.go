@@ -86,7 +86,7 @@ func TestRules(t *testing.T) {
 		{"loopback", "127.0.0.1:8080", nil},
 		{"object id", "2.5.29.46", nil},
 		{"home", "/home/annlee/x", []string{"home_path"}},
-		{"Windows", `C:\\Users\\annlee\\x`, []string{"home_path"}},
+		{"Windows", `C:\\Users\\annlee\\x`, []string{"home_path_windows"}},
 		{"nobody's home", "/home/user/x", nil},
 		{"git", "git@git.example.com:team/x.git", []string{"email", "git_remote"}},
 		{"cloud", "https://contoso.openai.azure.com/", []string{"cloud_host"}},
