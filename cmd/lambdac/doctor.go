@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lambdac/lambdac/bpf"
 	"github.com/lambdac/lambdac/internal/hostcheck"
 )
 
@@ -26,6 +27,10 @@ type doctorResult struct {
 	Uses []doctorUse `json:"uses"`
 	// Findings are all that was looked at, in a fixed order.
 	Findings []hostcheck.Finding `json:"findings"`
+	// Programs are what the kernel is given to run.
+	Programs []doctorProgram `json:"programs"`
+	// Rings are the buffers between kernel and recorder.
+	Rings doctorRings `json:"rings"`
 	// Processes are those that listen for TCP connections, by number, and what
 	// would be recorded of them.
 	Processes []doctorProcess `json:"processes"`
@@ -41,6 +46,22 @@ type doctorUse struct {
 	State hostcheck.State `json:"state"`
 }
 
+// doctorProgram is one BPF program.
+type doctorProgram struct {
+	// Name is that of its function.
+	Name string `json:"name"`
+	// Instructions is its size; none is above 4,096.
+	Instructions int `json:"instructions"`
+}
+
+// doctorRings are the rings as they are without flags.
+type doctorRings struct {
+	// DataBytes is the size of the ring of what was read and written.
+	DataBytes int64 `json:"data_bytes"`
+	// ControlBytes is the size of the ring of connections' lives.
+	ControlBytes int64 `json:"control_bytes"`
+}
+
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	ports  []int
@@ -53,7 +74,8 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Show what this host lets the recorder do",
 		Long: `Show what this host lets the recorder do, what is in the way and what to do
-about it, and which running processes would be recorded. Nothing is attached.
+about it, and which running processes would be recorded. The kernel verifies
+the programs, and nothing is attached.
 Of processes only number, short name and ports are shown.
 
 Exit code 0: record --ebpf works here, if with a loss that is named; 1: it does
@@ -103,14 +125,25 @@ func thisHost(want hostcheck.Want) []hostcheck.Finding {
 	return host.Judge(want)
 }
 
+// ringBytes is the memory of both rings as they are without flags.
+func ringBytes() int64 {
+	data, control := (&bpf.Options{}).Rings()
+	return int64(data) + int64(control)
+}
+
 // examine looks at this host, and at the processes that listen on the ports.
 func examine(ports []int) *doctorResult {
-	r := &doctorResult{Schema: doctorSchema, Version: version, Processes: []doctorProcess{}, Warnings: []string{}}
-	r.Findings = thisHost(hostcheck.Want{})
+	r := &doctorResult{
+		Schema: doctorSchema, Version: version,
+		Programs: []doctorProgram{}, Processes: []doctorProcess{}, Warnings: []string{},
+	}
+	r.Findings = thisHost(hostcheck.Want{RingBytes: ringBytes()})
+	r.addPrograms()
 	for _, use := range []hostcheck.Use{hostcheck.UseEBPF, hostcheck.UseTLS, hostcheck.UseIface} {
 		r.Uses = append(r.Uses, doctorUse{use, hostcheck.Verdict(r.Findings, use)})
 	}
 	r.addProcesses(ports)
+	r.addTLS()
 	return r
 }
 
@@ -126,6 +159,11 @@ func printDoctor(w io.Writer, r *doctorResult) error {
 		if f.State != hostcheck.StateOK {
 			fmt.Fprintf(t, "\t\t%sremedy: %s\n", effect(f), f.Remedy)
 		}
+	}
+	fmt.Fprintf(t, "rings\t\t%d MiB data, %d MiB control\n", r.Rings.DataBytes>>20, r.Rings.ControlBytes>>20)
+	fmt.Fprintln(t, "\nprogram\tinstructions")
+	for _, p := range r.Programs {
+		fmt.Fprintf(t, "%s\t%d\n", p.Name, p.Instructions)
 	}
 	printProcesses(t, r.Processes)
 	if err := t.Flush(); err != nil {

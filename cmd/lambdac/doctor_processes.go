@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/lambdac/lambdac/internal/hostcheck"
@@ -17,8 +18,20 @@ type doctorProcess struct {
 	Comm string `json:"comm"`
 	// Ports are the TCP ports on which it listens.
 	Ports []int `json:"ports"`
+	// TLS are the implementations of TLS in it.
+	TLS []doctorTLS `json:"tls"`
 	// Notes say what of its traffic would not be recorded, and why.
 	Notes []string `json:"notes"`
+}
+
+// doctorTLS is an implementation of TLS in a process.
+type doctorTLS struct {
+	// Kind is the implementation, such as openssl, go or rustls.
+	Kind string `json:"kind"`
+	// Covered reports whether record --ebpf --tls would see its plaintext.
+	Covered bool `json:"covered"`
+	// Reason is why it would not; empty where it would.
+	Reason string `json:"reason"`
 }
 
 // addProcesses lists the processes that listen on the ports.
@@ -31,7 +44,7 @@ func (r *doctorResult) addProcesses(ports []int) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d processes may not be looked at without CAP_SYS_PTRACE", hidden))
 	}
 	for _, p := range list {
-		r.Processes = append(r.Processes, doctorProcess{PID: p.PID, Comm: p.Comm, Ports: p.Ports, Notes: notes(p)})
+		r.Processes = append(r.Processes, doctorProcess{PID: p.PID, Comm: p.Comm, Ports: p.Ports, TLS: []doctorTLS{}, Notes: notes(p)})
 	}
 }
 
@@ -52,8 +65,17 @@ func printProcesses(w io.Writer, list []doctorProcess) {
 		fmt.Fprintln(w, "\nno process listens")
 		return
 	}
-	fmt.Fprintln(w, "\npid\tcomm\tports\tnot recorded")
+	fmt.Fprintln(w, "\npid\tcomm\tports\ttls\tnot recorded")
 	for _, p := range list {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", p.PID, p.Comm, strings.Trim(fmt.Sprint(p.Ports), "[]"), strings.Join(p.Notes, "; "))
+		var kinds []string
+		lost := slices.Clone(p.Notes)
+		for _, t := range p.TLS {
+			kinds = append(kinds, t.Kind)
+			if !t.Covered {
+				lost = append(lost, t.Kind+": "+t.Reason)
+			}
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", p.PID, p.Comm, strings.Trim(fmt.Sprint(p.Ports), "[]"),
+			strings.Join(kinds, ", "), strings.Join(lost, "; "))
 	}
 }

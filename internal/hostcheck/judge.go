@@ -32,8 +32,8 @@ func ok(check, format string, args ...any) Finding {
 	return Finding{Check: check, State: StateOK, Found: fmt.Sprintf(format, args...)}
 }
 
-// fallback is the remedy where eBPF cannot be had.
-const fallback = "record from packets: --iface IF --port P"
+// Fallback is the remedy where eBPF cannot be had.
+const Fallback = "record from packets: --iface IF --port P"
 
 func (h *Host) kernel() Finding {
 	v, known := ParseVersion(h.Release)
@@ -44,7 +44,7 @@ func (h *Host) kernel() Finding {
 		return Finding{
 			"kernel", StateNo, h.Release + " is older than 6.1",
 			[]Use{UseEBPF, UseTLS},
-			"boot a kernel from 6.1 on, or " + fallback,
+			"boot a kernel from 6.1 on, or " + Fallback,
 		}
 	}
 	return ok("kernel", "%s", h.Release)
@@ -55,7 +55,7 @@ func (h *Host) btf() Finding {
 		return Finding{
 			"btf", StateNo, "the kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
 			[]Use{UseEBPF, UseTLS},
-			"mount /sys or boot a kernel built with CONFIG_DEBUG_INFO_BTF, or " + fallback,
+			"mount /sys or boot a kernel built with CONFIG_DEBUG_INFO_BTF, or " + Fallback,
 		}
 	}
 	return ok("btf", "/sys/kernel/btf/vmlinux")
@@ -69,7 +69,7 @@ func (h *Host) lockdown() Finding {
 		return Finding{
 			"lockdown", StateNo, "confidentiality: programs may not read memory",
 			[]Use{UseEBPF, UseTLS},
-			"boot with lockdown=integrity, or " + fallback,
+			"boot with lockdown=integrity, or " + Fallback,
 		}
 	}
 	return Finding{"lockdown", StateLimited, "mode unknown", []Use{UseEBPF, UseTLS}, "make /sys/kernel/security/lockdown readable"}
