@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -52,7 +53,7 @@ func (c *notedConn) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.n.add(c.id, ToServer, string(p[:n]))
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		c.once.Do(func() { c.n.add(c.id, ToServer, "") })
 	}
 	return n, err

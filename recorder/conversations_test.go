@@ -3,7 +3,6 @@ package recorder
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/net/http2"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -122,17 +120,13 @@ type caller struct {
 func call(t *testing.T, addr string, h2 bool) *caller {
 	t.Helper()
 	c := &caller{t: t, base: "http://" + addr, conn: dialTCP(t, addr)}
-	dial := func(context.Context, string, string) (net.Conn, error) { return c.conn, nil }
-	if h2 {
-		c.http = &http.Client{Transport: &http2.Transport{
-			AllowHTTP: true,
-			DialTLSContext: func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
-				return dial(ctx, network, addr)
-			},
-		}}
-	} else {
-		c.http = &http.Client{Transport: &http.Transport{DialContext: dial, MaxConnsPerHost: 1}}
-	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!h2)
+	protocols.SetUnencryptedHTTP2(h2)
+	c.http = &http.Client{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return c.conn, nil },
+		Protocols:   protocols, MaxConnsPerHost: 1,
+	}}
 	t.Cleanup(func() { c.conn.Close() })
 	return c
 }
@@ -222,6 +216,7 @@ func checkTogether(t *testing.T, list []*trace.Exchange) {
 		t.Fatalf("exchanges: got %d, want %d", len(list), togetherStreams+1)
 	}
 	for _, x := range list {
+		check(t, "connection, version", fmt.Sprint(x.Conn, " ", x.Record.HTTPVersion), fmt.Sprint(list[0].Conn, " 2"))
 		name := fieldValue(x.ReqHeader, "x-name")
 		if name == "" {
 			check(t, "the last", summary(x), "GET 200 ok 0 5")
