@@ -2,6 +2,7 @@ package replayer
 
 import (
 	"context"
+	"crypto/x509"
 	"math"
 	"net"
 	"net/http"
@@ -93,6 +94,16 @@ type Config struct {
 	Progress func(Progress)
 	// Version of the tool, for manifests and records.
 	Version string
+
+	// HTTP2 sends over HTTP/2: by ALPN to https targets, by prior knowledge to
+	// http ones. A stream that finds no room under the service's limit of
+	// concurrent streams gets a connection of its own, so that no limit of ours
+	// reads as the service's.
+	HTTP2 bool
+
+	// RootCAs are the authorities that an https target's certificate may come
+	// from; nil = the system's.
+	RootCAs *x509.CertPool
 
 	// Dial connects to the target; nil = TCP with a deadline of 30 s.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -30,6 +30,9 @@ func (r *run) knobs() []string {
 	if cfg.MaxLag != defaultMaxLag {
 		knobs = append(knobs, fmt.Sprintf("max_lag=%v", cfg.MaxLag))
 	}
+	if cfg.HTTP2 {
+		knobs = append(knobs, "http=2")
+	}
 	if cfg.Model != "" {
 		knobs = append(knobs, "model="+cfg.Model)
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -174,6 +176,11 @@ func (x *exchange) wrote(i httptrace.WroteRequestInfo) {
 func (x *exchange) times(out *outcome) {
 	r := x.rec
 	r.TSentUs, r.TReqEndUs = x.wroteHead.us(), x.wroteAll.us()
+	if head := r.TRespHeadersUs; head != nil && r.TSentUs != nil && *head < *r.TSentUs {
+		// HTTP/2 stamps after the write, on another goroutine than the one that
+		// reads: the answer's head may be there first. It was sent before that.
+		r.TSentUs = new(*head)
+	}
 	r.ReqComplete = r.TReqEndUs != nil
 	if got, ok := x.gotConn.get(); ok {
 		r.ConnReused = new(x.reused.Load())
@@ -204,7 +211,7 @@ func (x *exchange) read(resp *http.Response) {
 	r := x.rec
 	r.StatusCode = new(int32(resp.StatusCode))
 	r.TRespHeadersUs = new(head.Microseconds())
-	r.HTTPVersion = strings.TrimPrefix(resp.Proto, "HTTP/")
+	r.HTTPVersion = httpVersion(resp.ProtoMajor, resp.ProtoMinor)
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		r.ContentEncoding = new(short(strings.ToLower(coding)))
 	}
@@ -219,6 +226,14 @@ func (x *exchange) read(resp *http.Response) {
 	}
 	err := x.stream.run(body, head, endsByClose(resp))
 	x.judge(err)
+}
+
+// httpVersion is "1.0", "1.1" or "2".
+func httpVersion(major, minor int) string {
+	if major >= 2 {
+		return strconv.Itoa(major)
+	}
+	return fmt.Sprintf("%d.%d", major, minor)
 }
 
 // framing is how the body is read; a coded body, which was not asked for, is

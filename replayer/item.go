@@ -69,6 +69,7 @@ type stampInfo struct {
 	level   int32
 	port    int32
 	tls     bool
+	http    string // version asked for
 	seal    trace.Seal
 	version string
 	headers map[string]string // sent with each request
@@ -115,7 +116,7 @@ func (s *stampInfo) request(it *item) trace.Request {
 	q := trace.Request{
 		APIKind: src.APIKind, Provider: src.Provider, Operation: src.Operation,
 		Method: "POST", PathTemplate: plainPath(p.path), HostPseudonym: "target", ServerPort: s.port,
-		HTTPVersion: "1.1", TLS: s.tls, ReqHeaders: s.headers,
+		HTTPVersion: s.http, TLS: s.tls, ReqHeaders: s.headers,
 		Stream: src.Stream, MaxTokens: p.maxTokens, N: src.N, Temperature: src.Temperature, TopP: src.TopP,
 		Messages: p.messages, ReqWireBytes: int64(len(p.body)), ReqBodyBytes: int64(len(p.body)),
 	}

@@ -124,7 +124,7 @@ func (lv *level) begin(ready <-chan *item) error {
 	s.ctx, s.finish = lv.ctx, lv.finish
 	s.info = stampInfo{
 		level: lv.Index, port: int32(portOf(r.target)), tls: r.target.Scheme == "https",
-		seal: *r.trace.Manifest.Seal, version: r.cfg.Version,
+		http: askedHTTP(r.cfg.HTTP2), seal: *r.trace.Manifest.Seal, version: r.cfg.Version,
 		headers: map[string]string{"content-type": "application/json"},
 	}
 	return nil

@@ -124,9 +124,15 @@ func differs(a, b *trace.Run) string {
 		name string
 		a, b any
 	}{
-		{"trace", a.TraceID, b.TraceID}, {"target", a.Target, b.Target}, {"seed", a.Seed, b.Seed},
-		{"scaling", a.Scaling, b.Scaling}, {"sessions", a.Sessions, b.Sessions}, {"cache", a.Cache, b.Cache},
-		{"hold", a.HoldNs, b.HoldNs}, {"warm-up", a.WarmupNs, b.WarmupNs}, {"drain", a.DrainNs, b.DrainNs},
+		{"trace", a.TraceID, b.TraceID},
+		{"target", a.Target, b.Target},
+		{"seed", a.Seed, b.Seed},
+		{"scaling", a.Scaling, b.Scaling},
+		{"sessions", a.Sessions, b.Sessions},
+		{"cache", a.Cache, b.Cache},
+		{"hold", a.HoldNs, b.HoldNs},
+		{"warm-up", a.WarmupNs, b.WarmupNs},
+		{"drain", a.DrainNs, b.DrainNs},
 		{"replicates", a.Replicates, b.Replicates},
 		{"deadlines", [3]int64{a.FirstTokenNs, a.IdleNs, a.TotalNs}, [3]int64{b.FirstTokenNs, b.IdleNs, b.TotalNs}},
 	} {

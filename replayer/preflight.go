@@ -2,6 +2,7 @@ package replayer
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -135,7 +136,7 @@ func probe(ctx context.Context, cfg *Config, target *url.URL) error {
 	req.Header.Del("Content-Type")
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return unreachable(target.Host, err)
+		return unreachable(target.Host, cfg.HTTP2, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 200 { // else the body is the connection, which no deadline ends
@@ -144,8 +145,9 @@ func probe(ctx context.Context, cfg *Config, target *url.URL) error {
 	return judgeProbe(target.Host, resp)
 }
 
-func unreachable(host string, err error) error {
+func unreachable(host string, http2 bool, err error) error {
 	var dns *net.DNSError
+	var cert *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &dns):
 		return inputError("check the host name in --target", "target %q: name not found", host)
@@ -153,6 +155,12 @@ func unreachable(host string, err error) error {
 		return inputError("start the service, or check host and port in --target", "target %q: connection refused", host)
 	case errors.Is(err, context.DeadlineExceeded) || dialTimedOut(err):
 		return inputError("check that the service is up and not behind a firewall", "target %q: no answer within %v", host, preflightTimeout)
+	}
+	if errors.As(err, &cert) {
+		return inputError("renew the certificate, or name its authority with --ca FILE", "target %q: %w", host, cert.Err)
+	}
+	if http2 {
+		return inputError("leave out --http2, or check --target", "target %q does not answer over HTTP/2: %w", host, err)
 	}
 	return inputError("check --target: host, port, and http or https", "target %q: %w", host, err)
 }

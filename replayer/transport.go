@@ -2,6 +2,7 @@ package replayer
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,7 +29,7 @@ const dialTimeout = 30 * time.Second
 // readBuffer is small on purpose: ten thousand open streams hold one each.
 const readBuffer = 4 << 10
 
-// newTransport is HTTP/1.1 without anything that net/http would do by itself:
+// newTransport is HTTP without anything that net/http would do by itself:
 // no proxy from the environment, no decompression, no limit of connections
 // (which would read as the service's capacity).
 func newTransport(cfg *Config, dialled *atomic.Int64) *http.Transport {
@@ -37,7 +38,9 @@ func newTransport(cfg *Config, dialled *atomic.Int64) *http.Transport {
 		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
 	var protocols http.Protocols
-	protocols.SetHTTP1(true)
+	protocols.SetHTTP1(!cfg.HTTP2)
+	protocols.SetHTTP2(cfg.HTTP2)
+	protocols.SetUnencryptedHTTP2(cfg.HTTP2)
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dialled.Add(1)
@@ -49,6 +52,7 @@ func newTransport(cfg *Config, dialled *atomic.Int64) *http.Transport {
 		MaxIdleConnsPerHost: cfg.MaxInFlight + 1,
 		IdleConnTimeout:     idleConnTimeout,
 		TLSHandshakeTimeout: dialTimeout,
+		TLSClientConfig:     &tls.Config{RootCAs: cfg.RootCAs},
 		ReadBufferSize:      readBuffer,
 		WriteBufferSize:     readBuffer,
 	}
@@ -131,4 +135,12 @@ func targetHeader(extra http.Header) http.Header {
 		h.Set("User-Agent", "lambdac")
 	}
 	return h
+}
+
+// askedHTTP is the version of HTTP that requests ask for.
+func askedHTTP(two bool) string {
+	if two {
+		return "2"
+	}
+	return "1.1"
 }

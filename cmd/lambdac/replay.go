@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,6 +34,7 @@ type replayFlags struct {
 	onCap    string
 	cache    string
 	shard    string
+	ca       string
 	startAt  string
 	out      string
 	force    bool
@@ -89,6 +91,8 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.DurationVar(&o.cfg.MaxLag, "max-lag", 0, "a level is invalid where the 99th percentile of our own delay is above this (default 5ms)")
 	f.BoolVar(&o.cfg.IgnoreEOS, "ignore-eos", false, "ask the service to generate up to the recorded length")
 	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
+	f.BoolVar(&o.cfg.HTTP2, "http2", false, "send over HTTP/2: by ALPN to https targets, by prior knowledge to http ones")
+	f.StringVar(&o.ca, "ca", "", "PEM file of the authority of an https target's certificate (default: the system's)")
 	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
 	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
 	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
@@ -126,11 +130,30 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	}
 	cfg.Sessions = replayer.Sessions(o.sessions)
 	cfg.Scaling, cfg.CapPolicy, cfg.Cache = replayer.Scaling(o.scaling), replayer.CapPolicy(o.onCap), replayer.Cache(o.cache)
+	if err := o.trust(&cfg); err != nil {
+		return cfg, err
+	}
 	if err := o.placeShard(&cfg); err != nil {
 		return cfg, err
 	}
 	cfg.Headers, cfg.Version = targetHeaders(os.Environ()), version
 	return cfg, nil
+}
+
+// trust reads --ca.
+func (o *replayFlags) trust(cfg *replayer.Config) error {
+	if o.ca == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(o.ca)
+	if err != nil {
+		return usage("name a PEM file", "read certificates: %v", err)
+	}
+	cfg.RootCAs = x509.NewCertPool()
+	if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+		return usage("name a PEM file", "no certificate in %q", o.ca)
+	}
+	return nil
 }
 
 // placeShard reads --shard and --start-at.
