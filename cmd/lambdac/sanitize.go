@@ -22,6 +22,7 @@ type sanitizeFlags struct {
 	mode   string
 	policy string
 	print  bool
+	audit  bool
 	force  bool
 	asJSON bool
 }
@@ -29,19 +30,25 @@ type sanitizeFlags struct {
 func newSanitize() *cobra.Command {
 	var o sanitizeFlags
 	c := &cobra.Command{
-		Use:   "sanitize (TRACE -o DIR [--mode MODE] [--policy FILE] | --print-policy)",
-		Short: "Sanitize a trace again, to a stricter mode or by another policy",
+		Use:   "sanitize (TRACE -o DIR [--mode MODE] [--policy FILE] | --audit DIR | --print-policy)",
+		Short: "Sanitize a trace again, to a stricter mode or by another policy, or audit one",
 		Long: `Write a trace anew in a stricter mode, or by another policy. Ids, times, sizes
 and block ids stay, so that results of the old trace still join with the new
 one. The modes, from the strictest: shape keeps no text; filler keeps texts as
 other words of as many tokens; redact keeps texts but for what detectors find.
 What a mode or a policy took away cannot be brought back.
 
+--audit reads a trace or run, and changes nothing: every text of every file is
+searched for what looks like a credential or a person, by rules of its own. It
+lists rule, file, place and count, never the value, and exits 1 on a finding,
+or where something cannot be read. Names and addresses it does not recognise.
+
 --print-policy prints a policy in the form of a policy file: the default one, or
 that of --policy.`,
 		Example: `  lambdac sanitize traces/monday --mode shape -o traces/monday-shape
   lambdac sanitize traces/monday --policy strict -o traces/monday-strict
-  lambdac sanitize --print-policy > policy.yaml`,
+  lambdac sanitize --audit traces/monday
+  lambdac sanitize --print-policy --policy strict`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.print {
@@ -50,6 +57,9 @@ that of --policy.`,
 			if len(args) != 1 {
 				return usage(seeSanitize, "sanitize takes one TRACE, got %d arguments", len(args))
 			}
+			if o.audit {
+				return auditDir(c, args[0], &o)
+			}
 			return sanitize(c, args[0], &o)
 		},
 	}
@@ -57,9 +67,10 @@ that of --policy.`,
 	f.StringVarP(&o.out, "out", "o", "", "trace directory to make")
 	f.StringVar(&o.mode, "mode", "", "what to keep of texts: shape, filler or redact (default: the trace's)")
 	f.StringVar(&o.policy, "policy", "", policyHelp)
+	f.BoolVar(&o.audit, "audit", false, "search a trace or run for what must not be in it, read-only")
 	f.BoolVar(&o.print, "print-policy", false, "print a policy as YAML")
 	f.BoolVar(&o.force, "force", false, "replace an existing trace directory")
-	f.BoolVar(&o.asJSON, "json", false, "print the summary as JSON")
+	f.BoolVar(&o.asJSON, "json", false, "print the summary, or the findings, as one JSON document")
 	return c
 }
 

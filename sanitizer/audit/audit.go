@@ -152,22 +152,31 @@ func (a *auditor) parquet(path string) {
 
 // lines audits text line by line.
 func (a *auditor) lines(data []byte) {
+	at := place{file: a.file, where: "text"}
 	line := int64(0)
+	seen := make([]bool, len(a.table.rules))
 	for row := range bytes.Lines(data) {
-		a.text(place{file: a.file, where: "text"}, line, row)
+		for _, rule := range a.text(at, line, row) {
+			seen[rule] = true
+		}
 		line++
 	}
-	if line > 1 { // what spans lines, such as PEM
-		a.text(place{file: a.file, where: "text"}, 0, data)
+	for _, rule := range a.table.find(data) { // what spans lines, such as PEM
+		if !seen[rule] {
+			at.rule = a.table.rules[rule].name
+			a.found.add(at, -1, "")
+		}
 	}
 }
 
-// text audits one text.
-func (a *auditor) text(at place, row int64, text []byte) {
+// text audits one text and returns the rules that found something.
+func (a *auditor) text(at place, row int64, text []byte) (rules []int) {
 	a.report.Texts++
 	a.report.Bytes += int64(len(text))
-	for _, rule := range a.table.find(text) {
+	rules = a.table.find(text)
+	for _, rule := range rules {
 		at.rule = a.table.rules[rule].name
 		a.found.add(at, row, "")
 	}
+	return rules
 }
