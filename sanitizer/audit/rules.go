@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -109,7 +110,7 @@ func forms() []rule {
 // hasAny reports one of some bytes among the next n, or the one before.
 func hasAny(marks string, n int) func([]byte, int) bool {
 	return func(text []byte, at int) bool {
-		return bytes.IndexAny(text[max(0, at-1):min(len(text), at+n)], marks) >= 0
+		return bytes.ContainsAny(text[max(0, at-1):min(len(text), at+n)], marks)
 	}
 }
 
@@ -153,12 +154,7 @@ func isCapital(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // hasCapital reports a capital in the next letters.
 func hasCapital(text []byte, at int) bool {
-	for _, c := range text[at:min(len(text), at+64)] {
-		if isCapital(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(text[at:min(len(text), at+64)], isCapital)
 }
 
 func longerThan(n int) func([]byte, int) bool {

@@ -32,13 +32,13 @@ const (
 
 // tailOf invents the tail of a key as its format has it.
 func tailOf(f keyFormat, seed uint64, n int) string {
-	letters := ""
+	var letters strings.Builder
 	for c := range 128 {
 		if f.tail.in(byte(c)) && alnum.in(byte(c)) {
-			letters += string(rune(c))
+			letters.WriteString(string(rune(c)))
 		}
 	}
-	return invent(seed, n, letters)
+	return invent(seed, n, letters.String())
 }
 
 // surroundings are what stands around a key in text.
@@ -132,7 +132,7 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// TestNamedSecrets: cases.md 13, and what stands around it.
+// TestNamedSecrets: names that no list knows, in every way of writing one.
 func TestNamedSecrets(t *testing.T) {
 	key40 := "Zk" + invent(20, 38, base64ch)
 	hex32 := invent(21, 32, hex16)
@@ -184,15 +184,15 @@ func TestFindNamed(t *testing.T) {
 		{"created", "1789000000", ""},
 	}
 	for _, tt := range tests {
-		got := ""
+		var got strings.Builder
 		for _, f := range s.FindNamed(nil, []byte(tt.member), []byte(tt.text)) {
-			got += f.Rule
+			got.WriteString(f.Rule)
 			if f.Start != 0 || f.End != len(tt.text) {
 				t.Errorf("%s: found %v in %d bytes", tt.member, f, len(tt.text))
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.member, got, tt.want)
+		if got.String() != tt.want {
+			t.Errorf("%s: %q, want %q", tt.member, got.String(), tt.want)
 		}
 	}
 }
