@@ -91,6 +91,16 @@ func TestHTTP2(t *testing.T) {
 			h.headers(ToClient, 1, false, ":status: 200").send(ToClient, 5*ms)
 			h.k.fin(ToServer, 6*ms).fin(ToClient, 7*ms)
 		}, []string{"GET 200 client_abort/recorded 0 0"}, nil},
+		{"a window that never opens", func(h *h2talk) {
+			h.must(h.fr[0].WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+			h.ask(1, "POST", "/held", "x").ask(3, "POST", "/none", "y").send(ToServer, 4*ms)
+			h.headers(ToClient, 1, false, ":status: 200").headers(ToClient, 3, true, ":status: 204").send(ToClient, 5*ms)
+			h.must(h.fr[0].WriteRSTStream(1, http2.ErrCodeCancel))
+			h.ask(5, "GET", "/", "").send(ToServer, 5000*ms)
+			h.must(h.fr[0].WriteWindowUpdate(5, 1))
+			h.send(ToServer, 5001*ms)
+			h.answer(5, "200", "more than the window lets through").send(ToClient, 5002*ms)
+		}, []string{"POST 200 client_abort/recorded 1 0", "POST 204 ok 1 0", "GET 200 ok 0 33"}, nil},
 		{"the capture ends", func(h *h2talk) {
 			h.ask(1, "GET", "/", "").send(ToServer, 4*ms)
 		}, []string{"GET NULL cut_by_capture/recorder_stop 0 0"}, nil},
