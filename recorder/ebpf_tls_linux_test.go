@@ -3,14 +3,22 @@
 package recorder
 
 import (
+	"bufio"
+	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
+	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/lambdac/lambdac/bpf"
 	"github.com/lambdac/lambdac/internal/testenv"
 )
 
@@ -180,4 +188,197 @@ func TestTLSServers(t *testing.T) {
 			wantBodies(t, got, said)
 		})
 	}
+}
+
+// httpClient asks as Python's own client does, httpxClient from one thread with
+// TLS in memory BIOs, for as many connections as it is told.
+const httpClient = `
+import http.client, ssl, sys
+ctx = ssl._create_unverified_context()
+c = http.client.HTTPSConnection("127.0.0.1", int(sys.argv[1]), context=ctx)
+for i in range(3):
+    c.request("POST", "/http/%d" % i, body="x" * 5000)
+    print(c.sock.getsockname()[1], c.getresponse().read().decode(), flush=True)
+`
+
+const httpxClient = `
+import anyio, httpx2, sys
+async def main():
+    async with httpx2.AsyncClient(verify=False, limits=httpx2.Limits(max_connections=50)) as c:
+        async def one(i):
+            r = await c.post("https://127.0.0.1:%s/httpx/%d" % (sys.argv[1], i), content="%d;" % i * 1000)
+            port = r.extensions["network_stream"].get_extra_info("client_addr")[1]
+            print(port, r.text, flush=True)
+        async with anyio.create_task_group() as g:
+            for i in range(50): g.start_soon(one, i)
+anyio.run(main)
+`
+
+// The client's side of connections, where that is asked for: each stream on
+// its own socket (case 13).
+func TestTLSClients(t *testing.T) {
+	testenv.Root(t)
+	cert, key := certFiles(t)
+	python := testenv.Python(t, "ssl", "httpx2", "anyio")
+	tests := []struct {
+		name   string
+		script string
+		n      int
+	}{
+		{"http.client", httpClient, 3},
+		{"httpx with memory BIOs, 50 at a time", httpxClient, 50},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			addr := startProgram(t, exec.Command(python, "-c", pythonAsync, cert, key))
+			src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}, Nested: true, Client: true, NoServer: true})
+			r := startRecording(t, src, Config{KeepText: true})
+			out, err := exec.Command(python, "-c", tt.script, strconv.Itoa(portOf(t, addr))).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+			got, _ := r.stop()
+			var said []seenBody
+			for line := range strings.Lines(string(out)) {
+				var b seenBody
+				var port int
+				if _, err := fmt.Sscan(line, &port, &b.path, &b.asked); err != nil {
+					t.Fatalf("%q: %v", line, err)
+				}
+				b.client = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port))
+				b.answered = b.path + " " + b.asked
+				said = append(said, b)
+			}
+			if len(said) != tt.n {
+				t.Fatalf("the client had %d answers, want %d", len(said), tt.n)
+			}
+			wantBodies(t, got, said)
+		})
+	}
+}
+
+// nginxTLS ends TLS in front of a server without.
+const nginxTLS = `
+user root; daemon off; master_process on; worker_processes 2; pid %[1]s/pid; error_log %[1]s/log;
+events {}
+http {
+  access_log off; client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
+  server { listen 127.0.0.1:%[2]d ssl; ssl_certificate %[3]s; ssl_certificate_key %[4]s;
+    location / { proxy_pass http://127.0.0.1:%[5]d; proxy_http_version 1.1; proxy_buffering off; } }
+}
+`
+
+func TestTLSInNginx(t *testing.T) {
+	testenv.Root(t)
+	cert, key := certFiles(t)
+	upstream, _ := startPeer(t, "echo")
+	dir, port := t.TempDir(), freePort(t)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	conf := filepath.Join(dir, "nginx.conf")
+	text := fmt.Sprintf(nginxTLS, dir, port, cert, key, portOf(t, upstream))
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addr := startListening(t, exec.Command(testenv.Command(t, "nginx"), "-c", conf), port)
+	var said []seenBody
+	got, _ := recordTLS(t, addr, func() {
+		c := tlsClient(t)
+		said = manyPosts(t, c, addr, 8, 5, 20000)
+		c.CloseIdleConnections()
+		time.Sleep(100 * time.Millisecond)
+	})
+	wantBodies(t, got, said)
+}
+
+// What is not probed is said by name, with its bytes (case 14).
+func TestTLSUncovered(t *testing.T) {
+	testenv.Root(t)
+	cert, key := certFiles(t)
+	port := freePort(t)
+	addr := startListening(t, exec.Command(testenv.Command(t, "gnutls-serv"), "--http", "--quiet",
+		"--port", strconv.Itoa(port), "--x509certfile", cert, "--x509keyfile", key), port)
+	got, rep := recordTLS(t, addr, func() {
+		out, err := exec.Command(testenv.Command(t, "curl"), "-sk", "https://"+addr+"/").CombinedOutput()
+		if err != nil {
+			t.Fatalf("curl: %v\n%s", err, out)
+		}
+		time.Sleep(100 * time.Millisecond)
+	})
+	if len(got.list) != 0 {
+		t.Errorf("%d exchanges of TLS that is not read", len(got.list))
+	}
+	warned := strings.Join(rep.Source.Warnings, "\n")
+	if !strings.Contains(warned, "bytes of TLS were not read: process \"gnutls-serv\"") || !strings.Contains(warned, "gnutls: GnuTLS is not probed") {
+		t.Errorf("warnings: %q", warned)
+	}
+}
+
+// pythonStubborn answers a request with 8 MiB on a socket that does not block:
+// each write that would block is tried again with the same bytes (case 11), and
+// each read that finds nothing follows one that found something (case 12).
+const pythonStubborn = `
+import os, select, socket, ssl, sys, threading
+ctx = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+ctx.load_cert_chain(sys.argv[1], sys.argv[2])
+l = socket.create_server(("127.0.0.1", 0))
+print("127.0.0.1:%d" % l.getsockname()[1], flush=True)
+def serve():
+    while True:
+        c, _ = l.accept()
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20000)
+        c = ctx.wrap_socket(c, server_side=True)
+        c.setblocking(False)
+        tries, got = 0, b""
+        while not got.endswith(b"END"):
+            try: got += c.recv(1000)
+            except ssl.SSLWantReadError:
+                tries += 1
+                select.select([c], [], [])
+        body = b"%08d" * (1 << 20)
+        body = b"".join(b"%07d;" % i for i in range(1 << 20))
+        out = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        while out:
+            try: out = out[c.send(out[:300000]):]
+            except ssl.SSLWantWriteError:
+                tries += 1
+                select.select([], [c], [])
+        print(tries, flush=True)
+threading.Thread(target=serve, daemon=True).start()
+sys.stdin.read()
+os._exit(0)
+`
+
+func TestTLSRetries(t *testing.T) {
+	testenv.Root(t)
+	cert, key := certFiles(t)
+	addr := startProgram(t, exec.Command(testenv.Python(t, "ssl"), "-c", pythonStubborn, cert, key))
+	const asked = "somethingEND"
+	var said seenBody
+	got, _ := recordTLS(t, addr, func() {
+		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(asked))
+		for _, part := range []string{asked[:4], asked[4:]} {
+			time.Sleep(50 * time.Millisecond)
+			fmt.Fprint(c, part)
+		}
+		r := bufio.NewReaderSize(c, 8192)
+		time.Sleep(200 * time.Millisecond) // the server cannot write on
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = seenBody{addrPort(c.LocalAddr()), "/slow", asked, string(body)}
+	})
+	wantBodies(t, got, []seenBody{said})
 }

@@ -22,7 +22,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,18 +104,30 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// waitListening waits for a program that does not say when it listens.
-func waitListening(t *testing.T, addr string) {
+// startListening runs a program that does not say when it listens until the
+// test ends.
+func startListening(t *testing.T, cmd *exec.Cmd, port int) (addr string) {
 	t.Helper()
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		ended := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		ended.Stop()
+	})
+	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	for range 200 {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
+		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
-			return
+			return addr
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatalf("nobody listens at %s", addr)
+	t.Fatalf("%s: nobody listens at %s", cmd, addr)
+	return ""
 }
 
 // tlsClient is an HTTP client of servers with certificates of certFiles, which
@@ -162,7 +176,7 @@ func recordTLS(t *testing.T, addr string, traffic func()) (*collector, Report) {
 
 // seenBody is one exchange as a test knows it.
 type seenBody struct {
-	client netip.AddrPort
+	client                netip.AddrPort
 	path, asked, answered string
 }
 

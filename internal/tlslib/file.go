@@ -48,7 +48,7 @@ var symbols = map[string]Func{
 	"SSL_write": SSLWrite, "SSL_write_ex": SSLWriteEx,
 	"SSL_read_early_data": SSLReadEarly, "SSL_write_early_data": SSLWriteEarly,
 	"SSL_do_handshake": SSLHandshake,
-	"SSL_set_fd": SSLSetFD, "SSL_set_rfd": SSLSetRFD, "SSL_set_wfd": SSLSetWFD,
+	"SSL_set_fd":       SSLSetFD, "SSL_set_rfd": SSLSetRFD, "SSL_set_wfd": SSLSetWFD,
 	"SSL_set_bio": SSLSetBIO, "SSL_free": SSLFree, "BIO_write": BIOWrite,
 }
 
