@@ -45,6 +45,7 @@ func Find(root string, needles [][]byte) ([]Hit, error) {
 		return nil, errors.New("search for leaks: no needles, or an empty one")
 	}
 	var hits []Hit
+	index := newIndex(needles)
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -53,7 +54,7 @@ func Find(root string, needles [][]byte) ([]Hit, error) {
 		if err != nil {
 			return err
 		}
-		s := &search{file: name, needles: needles, seen: make(map[Hit]bool)}
+		s := &search{file: name, needles: needles, index: index, seen: make(map[Hit]bool)}
 		s.in("name", []byte(name))
 		if e.Type().IsRegular() {
 			data, err := os.ReadFile(path)
@@ -75,16 +76,13 @@ func Find(root string, needles [][]byte) ([]Hit, error) {
 type search struct {
 	file    string
 	needles [][]byte
+	index   *index
 	hits    []Hit
 	seen    map[Hit]bool
 }
 
 func (s *search) in(where string, data []byte) {
-	for i, needle := range s.needles {
-		if bytes.Contains(data, needle) {
-			s.hit(where, i)
-		}
-	}
+	s.index.find(data, func(needle int) { s.hit(where, needle) })
 }
 
 func (s *search) hit(where string, needle int) {
