@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,10 +15,12 @@ import (
 // before and after the text of a token.
 type wireFormat struct {
 	idPrefix, object, chunkObject string
-	role                          string // choice of the first event, "" = none
+	role, head                    string // choices of the first events, "" = none
 	before, after                 string // around the token's text
 	last                          string // choice of the last event, with %q for the reason
+	begin, end                    string // around the text of all tokens
 	whole                         string // choice of an answer in one piece: %s text, %q reason
+	reason                        string // why an answer ends, "" = as it does
 }
 
 var chatWire = wireFormat{
@@ -85,13 +88,19 @@ func (a *answer) word(i int32) string {
 }
 
 // token returns the event of token i, valid until the next call; before the
-// first one comes the event with the role.
+// first one come those with the role and with the call's name.
 func (a *answer) token(i int32) []byte {
 	a.buf = a.buf[:0]
-	if i == 0 && a.wire.role != "" {
-		a.event(a.wire.role)
+	begin := ""
+	if i == 0 {
+		begin = a.wire.begin
+		for _, choice := range [...]string{a.wire.role, a.wire.head} {
+			if choice != "" {
+				a.event(choice)
+			}
+		}
 	}
-	a.event(a.wire.before, a.word(i), a.wire.after)
+	a.event(a.wire.before, begin, a.word(i), a.wire.after)
 	return a.buf
 }
 
@@ -109,7 +118,10 @@ func (a *answer) event(choice ...string) {
 // asked for, end mark.
 func (a *answer) last(reason string, u usage) []byte {
 	a.buf = a.buf[:0]
-	a.event(fmt.Sprintf(a.wire.last, reason))
+	if a.wire.end != "" {
+		a.event(a.wire.before, a.wire.end, a.wire.after)
+	}
+	a.event(fmt.Sprintf(a.wire.last, cmp.Or(a.wire.reason, reason)))
 	if a.includeUsage {
 		a.data = append(a.data[:0], a.head...)
 		a.data = fmt.Appendf(a.data, `],"usage":%v}`, u)
@@ -125,6 +137,6 @@ func (a *answer) whole(w http.ResponseWriter, reason string, u usage) {
 	for i := range u.Completion {
 		text.WriteString(a.word(int32(i)))
 	}
-	choice := fmt.Sprintf(a.wire.whole, text.String(), reason)
+	choice := fmt.Sprintf(a.wire.whole, a.wire.begin+text.String()+a.wire.end, cmp.Or(a.wire.reason, reason))
 	writeJSON(w, http.StatusOK, json.RawMessage(fmt.Sprintf(`%s%s],"usage":%v}`, a.headWhole, choice, u)))
 }

@@ -13,11 +13,17 @@ import (
 // clientSays is what both languages' clients make of the server's answers.
 const clientSays = `chat ' the server says' length 3 3
 chat stream ' the server says' length 3 3
+call look_up {'text': ' the server says'} None tool_calls
+call stream look_up {'text': ' the server says'} tool_calls
+answered length 4
 completion stream ' the server'
 embeddings [8, 8] 3
 refused 400 BadRequestError
 message ' the server says' max_tokens 5 3
 message stream ' the server says' True max_tokens 3 3
+call look_up {'text': ' the server says'} tool_use
+call stream look_up {'text': ' the server says'} tool_use
+answered max_tokens
 refused 400 invalid_request_error
 `
 

@@ -23,6 +23,11 @@
 // flushed on its own. The role comes with the first token, and the finish
 // reason, the usage and the end mark with the last.
 //
+// Where tool_choice demands a call, the answer is one: of the tool named, or of
+// the first; its arguments are {"text": "…"} with the words of the answer, and
+// the finish reason is "tool_calls", or "tool_use". Definitions of tools count
+// no tokens.
+//
 // # Failures
 //
 // A shed request is 429 or 503 with Retry-After; one of the base error rate

@@ -62,6 +62,9 @@ type speech struct {
 
 func openAISpeech(wire *wireFormat) speech {
 	return speech{func(q *wireRequest, seed, id uint64, _, _ int) speaker {
+		if name := q.mustCall(); name != "" && wire == &chatWire {
+			return newAnswer(toolWire(name, id), q, seed, id, time.Now())
+		}
 		return newAnswer(wire, q, seed, id, time.Now())
 	}, openAIError}
 }

@@ -51,6 +51,7 @@ func anthropicError(w http.ResponseWriter, status int, message string) {
 type message struct {
 	words          *answer // whose words it says
 	id, model      string
+	tool           string // the JSON of the name of the tool that is called, "" = none
 	prompt, cached int
 	buf            []byte
 }
@@ -60,8 +61,14 @@ func newMessage(q *wireRequest, seed, id uint64, prompt, cached int) speaker {
 	if err != nil {
 		model = []byte(`""`)
 	}
+	tool := ""
+	if name := q.mustCall(); name != "" {
+		if quoted, err := json.Marshal(name); err == nil {
+			tool = string(quoted)
+		}
+	}
 	return &message{
-		words: &answer{pick: (seed ^ id) * fnvPrime}, model: string(model), prompt: prompt, cached: cached,
+		tool: tool, words: &answer{pick: (seed ^ id) * fnvPrime}, model: string(model), prompt: prompt, cached: cached,
 		id: fmt.Sprintf("msg_%08x%08x", uint32(seed), uint32(id)),
 	}
 }
@@ -85,18 +92,42 @@ func (m *message) token(i int32) []byte {
 	m.buf = m.buf[:0]
 	if i == 0 {
 		m.event("message_start", `{"type":"message_start","message":`+m.head()+"[]"+m.tail("null", 1)+"}")
-		m.event("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+		m.event("content_block_start", `{"type":"content_block_start","index":0,"content_block":`+m.block("", "{}")+`}`)
 		m.event("ping", `{"type":"ping"}`)
 	}
-	m.event("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"`+m.words.word(i)+`"}}`)
+	begin := ""
+	if i == 0 && m.tool != "" {
+		begin = argumentsBegin
+	}
+	m.delta(begin + m.words.word(i))
 	return m.buf
+}
+
+// delta appends the event of a part of the content.
+func (m *message) delta(part string) {
+	delta := `{"type":"text_delta","text":"`
+	if m.tool != "" {
+		delta = `{"type":"input_json_delta","partial_json":"`
+	}
+	m.event("content_block_delta", `{"type":"content_block_delta","index":0,"delta":`+delta+part+`"}}`)
+}
+
+// block is the content: a text, or a call with its input.
+func (m *message) block(text, input string) string {
+	if m.tool == "" {
+		return `{"type":"text","text":"` + text + `"}`
+	}
+	return fmt.Sprintf(`{"type":"tool_use","id":"toolu_%s","name":%s,"input":%s}`, m.id, m.tool, input)
 }
 
 func (m *message) last(reason string, u usage) []byte {
 	m.buf = m.buf[:0]
+	if m.tool != "" {
+		m.delta(argumentsEnd)
+	}
 	m.event("content_block_stop", `{"type":"content_block_stop","index":0}`)
 	m.event("message_delta", fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%s,"stop_sequence":null},"usage":{"output_tokens":%d}}`,
-		stopReason(reason), u.Completion))
+		m.stopReason(reason), u.Completion))
 	m.event("message_stop", `{"type":"message_stop"}`)
 	return m.buf
 }
@@ -106,13 +137,16 @@ func (m *message) whole(w http.ResponseWriter, reason string, u usage) {
 	for i := range u.Completion {
 		text.WriteString(m.words.word(int32(i)))
 	}
-	content := fmt.Sprintf(`[{"type":"text","text":"%s"}]`, text.String())
-	writeJSON(w, http.StatusOK, json.RawMessage(m.head()+content+m.tail(stopReason(reason), u.Completion)))
+	content := "[" + m.block(text.String(), `{"text":"`+text.String()+`"}`) + "]"
+	writeJSON(w, http.StatusOK, json.RawMessage(m.head()+content+m.tail(m.stopReason(reason), u.Completion)))
 }
 
 // stopReason is the JSON of why an answer ended.
-func stopReason(reason string) string {
-	if reason == "length" {
+func (m *message) stopReason(reason string) string {
+	switch {
+	case m.tool != "":
+		return `"tool_use"`
+	case reason == "length":
 		return `"max_tokens"`
 	}
 	return `"end_turn"`

@@ -23,6 +23,8 @@ type wireRequest struct {
 	MaxTokens           *int            `json:"max_tokens"`
 	MaxCompletionTokens *int            `json:"max_completion_tokens"`
 	N                   *int            `json:"n"`
+	Tools               []wireTool      `json:"tools"`
+	ToolChoice          json.RawMessage `json:"tool_choice"`
 	EncodingFormat      string          `json:"encoding_format"`
 	Dimensions          *int            `json:"dimensions"`
 }
