@@ -36,7 +36,7 @@ func TestMustCall(t *testing.T) {
 // TestCallsAreJSON: whatever a tool is called, what is said of it is JSON, and
 // its arguments are.
 func TestCallsAreJSON(t *testing.T) {
-	const name = `a"%d\u2028\n%s`
+	const name = `a\"%d\u2028\n%s`
 	inBubble(t, quick(), func(t *testing.T, b *bench) {
 		for _, body := range []string{
 			`{"max_tokens":2,"messages":[{"role":"user","content":"x"}],"tools":[{"function":{"name":"` + name + `"}}],"tool_choice":"required"}`,
