@@ -259,12 +259,7 @@ func (m *merger) count(own *trace.Level, r *trace.Record) {
 // close counts what was open at once and draws the verdict.
 func (m *merger) close() {
 	for i, changes := range m.open {
-		slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
-		open := int32(0)
-		for _, c := range changes {
-			open += c.by
-			m.result.Levels[i].InFlightMax = max(m.result.Levels[i].InFlightMax, open)
-		}
+		m.result.Levels[i].InFlightMax = peak(changes)
 	}
 	m.result.Validity = verdict(m.result.Levels)
 	if len(m.invalid) > 0 {

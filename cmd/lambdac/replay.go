@@ -39,6 +39,7 @@ type replayFlags struct {
 	out      string
 	force    bool
 	asJSON   bool
+	dryRun   bool
 }
 
 func newReplay() *cobra.Command {
@@ -95,6 +96,7 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.StringVar(&o.ca, "ca", "", "PEM file of the authority of an https target's certificate (default: the system's)")
 	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
 	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, the tokens and the in-flight estimate of each level; send nothing")
 	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
 	f.BoolVar(&o.force, "force", false, "replace an existing run directory")
 	f.BoolVar(&o.asJSON, "json", false, "print the levels and the verdict as one JSON document")
@@ -103,7 +105,7 @@ func (o *replayFlags) register(c *cobra.Command) {
 // config checks the flags and completes the replay's configuration.
 func (o *replayFlags) config() (replayer.Config, error) {
 	const see = "see lambdac replay --help"
-	if o.out == "" || o.cfg.Target == "" {
+	if (o.out == "" || o.cfg.Target == "") && !o.dryRun {
 		return o.cfg, usage(see, "--target and -o are needed")
 	}
 	given := 0
@@ -119,6 +121,9 @@ func (o *replayFlags) config() (replayer.Config, error) {
 		return o.cfg, usage(see, "%d replicates: want 1 or more", o.cfg.Replicates)
 	}
 	cfg := o.cfg
+	if o.dryRun && cfg.Target == "" {
+		cfg.Target = "http://127.0.0.1" // nothing is sent there
+	}
 	if o.rate != 0 {
 		cfg.Loads = []replayer.Load{{PerS: o.rate}}
 	}
@@ -192,6 +197,9 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 	if err != nil {
 		return err
 	}
+	if o.dryRun {
+		return dryRun(c, cfg, path, o.asJSON)
+	}
 	u := newUI(c)
 	cfg.Progress = newReplayProgress(u, cfg, "").show
 	result, err := replayTrace(c.Context(), cfg, path, o.out, o.force)
@@ -226,19 +234,14 @@ func showRun(c *cobra.Command, u *ui, o *replayFlags, result *replayer.Result) e
 
 // replayTrace replays the trace at path into a new run directory.
 func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, force bool) (*replayer.Result, error) {
-	dir, err := tracedir.Open(path)
+	dir, from, err := readTrace(path)
 	if err != nil {
 		return nil, err
 	}
-	records, err := readRecords(dir)
+	unread, err := readBodies(dir, from.Records)
 	if err != nil {
 		return nil, err
 	}
-	unread, err := readBodies(dir, records)
-	if err != nil {
-		return nil, err
-	}
-	from := replayer.Trace{Manifest: dir.Manifest(), Records: records}
 	if err := replayer.Check(cfg, from); err != nil {
 		return nil, replayError(err, out)
 	}
@@ -266,6 +269,20 @@ func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, for
 		return result, replayError(err, out)
 	}
 	return result, nil
+}
+
+// readTrace opens the trace at path and reads what a replay needs of it, but
+// the bodies.
+func readTrace(path string) (*tracedir.Dir, replayer.Trace, error) {
+	dir, err := tracedir.Open(path)
+	if err != nil {
+		return nil, replayer.Trace{}, err
+	}
+	records, err := readRecords(dir)
+	if err != nil {
+		return nil, replayer.Trace{}, err
+	}
+	return dir, replayer.Trace{Manifest: dir.Manifest(), Records: records}, nil
 }
 
 // readRecords reads a trace without its chunks, sorted by start.

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lambdac/lambdac/replayer"
+)
+
+// outlookSchema is the value of outlook.Schema.
+const outlookSchema = "lambdac.outlook/v1"
+
+// outlook is what `lambdac replay --dry-run --json` prints.
+type outlook struct {
+	Schema string `json:"schema"`
+	// Version is the version of the tool.
+	Version  string   `json:"version"`
+	Warnings []string `json:"warnings"`
+	// Plan is what would be done, level by level.
+	Plan replayer.Outlook `json:"plan"`
+}
+
+// dryRun prints what a replay would do.
+func dryRun(c *cobra.Command, cfg replayer.Config, path string, asJSON bool) error {
+	_, from, err := readTrace(path)
+	if err != nil {
+		return err
+	}
+	o, err := replayer.Plan(cfg, from)
+	if err != nil {
+		return replayError(err, "")
+	}
+	if asJSON {
+		return printJSON(c.OutOrStdout(), &outlook{Schema: outlookSchema, Version: version, Warnings: []string{}, Plan: *o})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d levels, %v and up to %v of drain after each; nothing was sent\n", len(o.Levels), o.Takes, cfg.Drain)
+	for _, l := range o.Levels {
+		inFlight := "not told by the trace"
+		if l.PeakInFlight != nil {
+			inFlight = fmt.Sprintf("%d if answers take as long as recorded", *l.PeakInFlight)
+		}
+		fmt.Fprintf(&b, "  %8.4g/s  requests %6d  warm-up %5d  busiest second %5d  tokens in %d, out %d  in flight %s\n",
+			l.OfferedPerS, l.Requests, l.Warmup, l.PeakPerS, l.InputTokens, l.OutputTokens, inFlight)
+	}
+	fmt.Fprintf(&b, "  in all: %d requests, %d tokens in, %d out\n", o.Requests, o.InputTokens, o.OutputTokens)
+	for _, k := range o.Knobs {
+		fmt.Fprintf(&b, "  %s\n", k)
+	}
+	_, err = fmt.Fprint(c.OutOrStdout(), b.String())
+	return err
+}
