@@ -41,7 +41,7 @@ var issuers = [...]issuer{
 // card judges a payment card number: digits alone, or in groups of four, or
 // 4-6-5 and 4-6-4. With a word for cards before it any issuer will do.
 func (j *job) card(num *number) int {
-	if n := num.groups[0].len(); n >= 13 {
+	if n := num.groups[0].len(); n >= 12 {
 		return j.cardOf(num, 1, n)
 	}
 	sep := j.sep(num, 0)
@@ -69,7 +69,7 @@ func (j *job) cardOf(num *number, groups, total int) int {
 	if bytes.Count(digits, digits[:1]) == total || !luhn(digits) || !j.ends(end) {
 		return 0
 	}
-	if !isIssued(num, total) && !j.near(nearCard, start) {
+	if (total < 13 || !isIssued(num, total)) && !j.near(nearCard, start) {
 		return 0
 	}
 	j.add("card", Card, start, end)

@@ -18,6 +18,8 @@ func TestCard(t *testing.T) {
 		{"expiry beside", "4111 1111 1111 1111 12/27", only("card=4111 1111 1111 1111")},
 		{"after CJK", "卡号4111111111111111。", only("card=4111111111111111")},
 		{"unknown issuer after a word", "card number 9792 0303 9444 0796", only("card=9792 0303 9444 0796")},
+		{"Maestro of twelve digits after a word", "card 676222165679", only("card=676222165679")},
+		{"twelve digits", "676222165679", nil},
 		{"wrong check digit", "4111 1111 1111 1112", nil},
 		{"epoch milliseconds that pass Luhn", `{"at_millis":1789000000007}`, nil},
 		{"inside a longer run", `{"trace":"17890000000071789000000007"}`, nil},

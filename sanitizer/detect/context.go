@@ -23,8 +23,8 @@ const (
 // contextWords are the words, in lower case; a letter must not stand before
 // them.
 var contextWords = [contexts][]string{
-	nearCard:    {"card", "visa", "mastercard", "amex", "credit", "debit", "karte", "carte", "tarjeta"},
-	nearPhone:   {"phone", "tel:", "tel.", "tel ", "telefon", "telephone", "téléphone", "teléfono", "mobile", "mobil", "cell", "call ", "call me", "fax", "whatsapp", "sms", "dial", "handy", "reach me", "voicemail", "hotline"},
+	nearCard:    {"card", "visa", "mastercard", "amex", "credit", "debit", "cc ", "maestro", "karte", "carte", "tarjeta"},
+	nearPhone:   {"phone", "tel:", "tel.", "tel ", "telefon", "telephone", "téléphone", "teléfono", "mobile", "mobil", "cell", "call ", "call me", "fax", "whatsapp", "sms", "dial", "handy", "reach me", "desk:", "voicemail", "hotline"},
 	nearSSN:     {"ssn", "social security", "social_security", "socialsecurity", "sozialversicherung", "itin", "taxpayer"},
 	nearNHS:     {"nhs"},
 	nearTaxDE:   {"steuer", "tax id", "tax_id", "idnr", "tin"},

@@ -10,21 +10,25 @@ const ibanLengths = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY2
 // returns its end, 0 if it is none. Blanks and hyphens may stand between
 // groups.
 func (j *job) iban(start, at int) int {
-	if at-start != 2 || !uppers.in(j.text[start]) || !uppers.in(j.text[start+1]) {
+	if at-start != 2 {
 		return 0
+	}
+	letter := uppers // in groups, words may follow
+	if c := j.text[start]; c == fold(c) {
+		letter = letters
 	}
 	length := 0
 	for i := 0; i < len(ibanLengths); i += 4 {
-		if ibanLengths[i] == j.text[start] && ibanLengths[i+1] == j.text[start+1] {
+		if fold(ibanLengths[i]) == fold(j.text[start]) && fold(ibanLengths[i+1]) == fold(j.text[start+1]) {
 			length = int(ibanLengths[i+2]-'0')*10 + int(ibanLengths[i+3]-'0')
 		}
 	}
 	end, n := start, 0
 	for ; end < len(j.text) && n < length; end++ {
 		switch c := j.text[end]; {
-		case (digit | uppers).in(c):
+		case (digit | letter).in(c):
 			n++
-		case (c == ' ' || c == '-') && alnum.in(j.text[end-1]):
+		case (c == ' ' || c == '-') && letter == uppers && alnum.in(j.text[end-1]):
 		default:
 			return 0
 		}
@@ -38,7 +42,7 @@ func (j *job) iban(start, at int) int {
 		if digit.in(c) {
 			head = (head*10 + int(c-'0')) % 97
 		} else {
-			head = (head*100 + int(c-'A') + 10) % 97
+			head = (head*100 + int(fold(c)-'a') + 10) % 97
 		}
 	}
 	if head != 1 {

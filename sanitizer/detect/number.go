@@ -69,7 +69,7 @@ func (j *job) collect(num *number, start, end int) {
 			return
 		}
 		start, end = next, j.run(digit, next, maxDigits+1)
-		if end-start > maxDigits || (letters | under).in(j.byteAt(end)) {
+		if end-start > maxDigits || (letters|under).in(j.byteAt(end)) && !j.isExtension(end) {
 			return
 		}
 	}
@@ -150,7 +150,12 @@ func (j *job) ends(end int) bool {
 	if (c == '.' || c == '-' || c == ',') && digit.in(next) {
 		return false
 	}
-	return !(letters | under).in(c)
+	return !(letters | under).in(c) || j.isExtension(end)
+}
+
+// isExtension reports the 'x' between a telephone number and its extension.
+func (j *job) isExtension(at int) bool {
+	return fold(j.byteAt(at)) == 'x' && digit.in(j.byteAt(at+1))
 }
 
 // value is the number of the digits from from to to.

@@ -29,6 +29,7 @@ func TestPhone(t *testing.T) {
 		{"American dots", "415.555.2671", only("phone=415.555.2671")},
 		{"American with one", "1-415-555-2671", only("phone=1-415-555-2671")},
 		{"extension", "415-555-2671 x123", only("phone=415-555-2671 x123")},
+		{"extension, dense", "+1-903-140-4508x769", only("phone=+1-903-140-4508x769")},
 		{"British", "020 7946 0958", only("phone=020 7946 0958")},
 		{"after a word", "phone: 555 2671 99", only("phone=555 2671 99")},
 		{"plain digits after a word", "Mobile 4155552671", only("phone=4155552671")},
@@ -49,6 +50,7 @@ func TestIBAN(t *testing.T) { // examples of the SWIFT registry
 	check(t, []row{
 		{"German", "IBAN DE89 3704 0044 0532 0130 00.", only("iban=DE89 3704 0044 0532 0130 00")},
 		{"British, dense", "GB29NWBK60161331926819", only("iban=GB29NWBK60161331926819")},
+		{"lower case", "gb29nwbk60161331926819", only("iban=gb29nwbk60161331926819")},
 		{"Norwegian", "NO93 8601 1117 947", only("iban=NO93 8601 1117 947")},
 		{"Maltese", "MT84MALT011000012345MTLCAST001S", only("iban=MT84MALT011000012345MTLCAST001S")},
 		{"wrong check", "NO93 8601 1117 948", nil},
