@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -24,16 +25,13 @@ func ParsePolicy(file string, text []byte) (Policy, error) {
 	if len(text) > maxPolicy {
 		return Policy{}, &PolicyError{File: file, Problem: fmt.Sprintf("%d bytes are too many", len(text)), Try: "a policy has at most 1 MiB"}
 	}
-	tree, err := parser.ParseBytes(text, 0)
+	var p Policy
+	tree, err := decodeYAML(text, &p)
 	if err != nil {
 		return Policy{}, yamlError(file, err)
 	}
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil || tree.Docs[0].Body.Type() == ast.NullType {
 		return Policy{}, &PolicyError{File: file, Problem: "does not hold one document", Try: "write one; lambdac sanitize --print-policy shows how"}
-	}
-	var p Policy
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&p); err != nil {
-		return Policy{}, yamlError(file, err)
 	}
 	p, err = p.resolve()
 	if err == nil {
@@ -44,6 +42,23 @@ func ParsePolicy(file string, text []byte) (Policy, error) {
 		wrong.Line, wrong.Column = position(tree.Docs[0].Body, wrong.at)
 	}
 	return p, err
+}
+
+// decodeYAML is the library's work. It panics on some texts that are no YAML:
+// a tag without a value is enough.
+func decodeYAML(text []byte, p *Policy) (tree *ast.File, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("no YAML that can be read")
+		}
+	}()
+	if tree, err = parser.ParseBytes(text, 0); err != nil {
+		return nil, err
+	}
+	if err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(p); errors.Is(err, io.EOF) {
+		err = nil // nothing in it
+	}
+	return tree, err
 }
 
 // resolve joins the policy of a file with the one that it extends.

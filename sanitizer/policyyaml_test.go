@@ -134,6 +134,7 @@ func FuzzParsePolicy(f *testing.F) {
 	f.Add("a: &a [*a]\n")
 	f.Add("? [x\n: {")
 	f.Add("schema: !!binary x\n---\n")
+	f.Add(header + "drop_headers: ! ")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := ParsePolicy("f", []byte(text))
 		if err != nil {
