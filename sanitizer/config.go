@@ -2,6 +2,7 @@ package sanitizer
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/lambdac/lambdac/internal/tokens"
 	"github.com/lambdac/lambdac/trace"
@@ -38,6 +39,8 @@ type Config struct {
 	Live bool
 	// Version of the tool; "" = "devel".
 	Version string
+	// Random is where the key is drawn from; nil = the system's source.
+	Random io.Reader
 	// Key makes pseudonyms repeatable, for tests; nil = random. It is copied,
 	// and never written.
 	Key []byte

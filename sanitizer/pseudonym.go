@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash"
+	"io"
 )
 
 // keyring makes the keyed values of one trace: HMAC-SHA256 under one key, told
@@ -19,15 +21,28 @@ type keyring struct {
 	out [sha256.Size]byte
 }
 
-// newKeyring copies the key; without one it draws 32 random bytes.
+// drawKey reads a key. [rand.Read] would end the process where there is none,
+// and so leave what is open as it is.
+func drawKey(random io.Reader) ([]byte, error) {
+	if random == nil {
+		random = rand.Reader
+	}
+	key := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(random, key); err != nil {
+		return nil, fmt.Errorf("read random key: %w", err)
+	}
+	return key, nil
+}
+
+var errNoKey = errors.New("a keyring without a key")
+
+// newKeyring copies the key.
 func newKeyring(key []byte) (*keyring, error) {
+	if len(key) == 0 {
+		return nil, errNoKey
+	}
 	own := make([]byte, max(len(key), sha256.Size))
 	copy(own, key)
-	if len(key) == 0 {
-		if _, err := rand.Read(own); err != nil {
-			return nil, fmt.Errorf("read random key: %w", err)
-		}
-	}
 	return &keyring{key: own, mac: hmac.New(sha256.New, own)}, nil
 }
 

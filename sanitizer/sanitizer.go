@@ -68,6 +68,11 @@ func prepare(cfg Config, out Output) (*Sanitizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(cfg.Key) == 0 {
+		if cfg.Key, err = drawKey(cfg.Random); err != nil {
+			return nil, err
+		}
+	}
 	keys, err := newKeyring(cfg.Key)
 	if err != nil {
 		return nil, err
@@ -76,7 +81,7 @@ func prepare(cfg Config, out Output) (*Sanitizer, error) {
 	s := &Sanitizer{
 		cfg: cfg, seal: seal, out: out, keys: keys,
 		names: newRecent[string, string](maxNames), members: newRecent[string, bool](maxNames), refused: make(refusals),
-		chain: newChainer(keys), retries: newRetries(), sessions: newSessions(),
+		chain: newChainer(), retries: newRetries(), sessions: newSessions(),
 	}
 	s.compile(cfg.Policy)
 	if s.bodies, err = newBodies(&s.cfg, keys, &s.tally); err != nil {
