@@ -45,6 +45,9 @@ type Analysis struct {
 	// empty where no family was published.
 	Curve   []CurvePoint `json:"curve"`
 	Methods Methods      `json:"methods"`
+	// Stability is the load up to which the service kept up, which errors do not
+	// show where nothing is refused.
+	Stability *Stability `json:"stability"`
 
 	// Reserved names: nil until they work.
 	Regimes     *Reserved `json:"regimes"`
@@ -55,7 +58,6 @@ type Analysis struct {
 	Recovery    *Reserved `json:"recovery"`
 	Tenants     *Reserved `json:"tenants"`
 	Stalls      *Reserved `json:"stalls"`
-	Stability   *Reserved `json:"stability"`
 }
 
 // Reserved is the type of a name that is kept for a later analysis; always
@@ -192,6 +194,19 @@ type LambdaSLO struct {
 	SLO *string `json:"slo"`
 	// Reason says why ends are nil.
 	Reason string `json:"reason,omitempty"`
+	// Modelled is where the curve fitted to the error rate crosses an objective
+	// on it; nil for other objectives, where no curve was published, or where it
+	// does not cross inside the bracket.
+	Modelled *Modelled `json:"modelled"`
+}
+
+// Modelled is a load taken from a fitted curve, with the 95 % percentile
+// interval of a parametric bootstrap, clipped to the bracket.
+type Modelled struct {
+	Point  float64 `json:"point"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Family string  `json:"family"`
 }
 
 // Inflection is the answer of one detector of a counter-intuitive turn.

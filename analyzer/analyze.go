@@ -56,6 +56,7 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 		a.Levels = append(a.Levels, levelOf(l))
 	}
 	a.Validity = validityOf(m.Run.Validity, runs)
+	a.Stability = stabilityOf(loads)
 	a.findSLO(loads, o.Objectives)
 	a.findTransitions(loads, o.Objectives)
 	a.Headroom = headroomOf(m.Run.RecordedPeakPerS, a.LambdaC)
@@ -118,16 +119,18 @@ func notMeasured() []Inflection {
 // formulas name the method of each quantity.
 func formulas() map[string]string {
 	return map[string]string{
-		"error_rate":         "(errors + sheds) / offered; Wilson 1927 on counts deflated by the dispersion between blocks and runs of the load",
-		"ttft_user_us":       "type-7 quantile over answered requests; equal-tail order-statistic interval",
-		"lambda_c.existence": "permutation of runs over loads of 2(l_onset - l_const), one-sided",
-		"lambda_c.onset":     "binomial profile likelihood of g(e) = a + b(x - xc)+, links log, cloglog, logit; hull of the three intervals; levels up to the first above 25 %",
-		"lambda_c.capacity":  "binomial profile likelihood of e0 + (1 - e0)(1 - c/x)+ and e0 + (1 - e0) M/M/1/K blocking, K real",
-		"lambda_c.family":    "quasi-AICc with the number of loads as n",
-		"lambda_c.goodness":  "parametric (beta-)binomial bootstrap of the deviance",
-		"lambda_c.interval":  "deviance cut phi F.95(1, nu)",
-		"lambda_slo":         "fixed-sequence Clopper-Pearson bracket, 97.5 % one-sided, on counts deflated by phi F.95(1, nu) / chi2.95(1), phi of the requests above the load's own quantile, geometric mean with the next load; loads too small to prove anything are pooled upward",
-		"methods.dispersion": "Pearson within loads / nu with Fletcher's correction, else model residual",
-		"headroom":           "1 - peak / low end of lambda_c",
+		"error_rate":          "(errors + sheds) / offered; Wilson 1927 on counts deflated by the dispersion between blocks and runs of the load",
+		"ttft_user_us":        "type-7 quantile over answered requests; equal-tail order-statistic interval",
+		"lambda_c.existence":  "permutation of runs over loads of 2(l_onset - l_const), one-sided",
+		"lambda_c.onset":      "binomial profile likelihood of g(e) = a + b(x - xc)+, links log, cloglog, logit; hull of the three intervals; levels up to the first above 25 %",
+		"lambda_c.capacity":   "binomial profile likelihood of e0 + (1 - e0)(1 - c/x)+ and e0 + (1 - e0) M/M/1/K blocking, K real",
+		"lambda_c.family":     "quasi-AICc with the number of loads as n",
+		"lambda_c.goodness":   "parametric (beta-)binomial bootstrap of the deviance",
+		"lambda_c.interval":   "deviance cut phi F.95(1, nu)",
+		"lambda_slo":          "fixed-sequence Clopper-Pearson bracket, 97.5 % one-sided, on counts deflated by phi F.95(1, nu) / chi2.95(1), phi of the requests above the load's own quantile, geometric mean with the next load; loads too small to prove anything are pooled upward",
+		"lambda_slo.modelled": "load at which the fitted curve crosses the share; percentile interval of a parametric (beta-)binomial bootstrap, clipped to the bracket",
+		"stability":           "more requests open at the end of the window than at its start; answers per second in the second halves of such windows, t interval over runs",
+		"methods.dispersion":  "Pearson within loads / nu with Fletcher's correction, else model residual",
+		"headroom":            "1 - peak / low end of lambda_c",
 	}
 }

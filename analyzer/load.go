@@ -101,6 +101,8 @@ type sample struct {
 	x, loads []float64
 	runs     []stats.Run
 	blocks   []stats.Run
+	// of are the runs of the analysis that runs were counted from.
+	of []*run
 	// unsteady are the nominal loads left out because the service was still
 	// filling.
 	unsteady []float64
@@ -135,6 +137,7 @@ func sampleOf(loads []*load, count failures) sample {
 			}
 			c := r.counts()
 			s.runs = append(s.runs, stats.Run{Level: len(s.x), N: float64(c.n), K: float64(count(c))})
+			s.of = append(s.of, r)
 		}
 		s.x, s.loads = append(s.x, l.x), append(s.loads, l.perS)
 	}

@@ -109,6 +109,7 @@ func (t *transition) publishCapacity() {
 	t.c.Epsilon0 = finite(best.model.Epsilon0)
 	t.c.Point = finite(best.model.Lambda)
 	t.c.Low, t.c.High = openEnds(hull)
+	t.fitted, t.fit = t.counts, &best.model
 	t.model, t.upTo = best.model.Rate, t.counts.X[len(t.counts.X)-1]
 	t.c.Reason = "the capacity beyond which requests are refused"
 	if last := t.upTo; best.model.Lambda > last || best.model.Lambda < t.counts.X[0] {
@@ -155,6 +156,7 @@ func (t *transition) publishOnset() {
 		t.bracket()
 		return
 	}
+	t.fitted, t.fit = sub, &model
 	t.model, t.upTo = u.Best.Rate, sub.X[len(sub.X)-1]
 	t.c.Epsilon0 = finite(u.Best.Epsilon0)
 	t.c.Low, t.c.High = openEnds(u.Range)

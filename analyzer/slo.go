@@ -105,6 +105,51 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
+// crossings is B of the interval of a modelled λ_SLO.
+const crossings = 199
+
+// placeSLO gives the objectives on the error rate the load at which the
+// published curve crosses them, inside their brackets.
+func (a *Analysis) placeSLO(t *transition, objectives []Objective) {
+	if t.fit == nil || t.c.Verdict != Found {
+		return
+	}
+	for i, o := range objectives {
+		if o.Metric != "error_rate" {
+			continue
+		}
+		a.Objectives[i].Modelled = t.crossing(o.MaxShare, a.Objectives[i])
+		if slo := a.Objectives[i].SLO; a.LambdaSLO.SLO != nil && *slo == *a.LambdaSLO.SLO {
+			a.LambdaSLO = a.Objectives[i]
+		}
+	}
+}
+
+// crossing is where the fitted curve crosses a share, with its interval, clipped
+// to the bracket; nil where the curve does not cross it at the loads that were
+// fitted, or a bracket without a model contradicts it.
+func (t *transition) crossing(share float64, bracket LambdaSLO) *Modelled {
+	low, high := t.fitted.X[0], t.fitted.X[len(t.fitted.X)-1]
+	x, ok := t.fit.Crossing(share, low, high)
+	if !ok {
+		return nil
+	}
+	i, closed, err := stats.CrossingInterval(t.fitted, *t.fit, share, t.dispersion.Phi, low, high, stats.Resampling{Seed: t.seed, Max: crossings})
+	if err != nil || !closed {
+		return nil
+	}
+	if bracket.Low != nil {
+		i.Low = max(i.Low, *bracket.Low)
+	}
+	if bracket.High != nil {
+		i.High = min(i.High, *bracket.High)
+	}
+	if i.Low > x || x > i.High {
+		return nil
+	}
+	return &Modelled{Point: x, Low: i.Low, High: i.High, Family: t.fit.Shape.String()}
+}
+
 // unmeasuredLoads are the judged loads without a sample.
 func unmeasuredLoads(loads []*load, measured []float64) []float64 {
 	var out []float64

@@ -1,6 +1,10 @@
 package analyzer
 
-import "math"
+import (
+	"math"
+
+	"github.com/lambdac/lambdac/trace"
+)
 
 // presence counts the requests that were open at both ends of a run's window,
 // warm-up requests included.
@@ -8,6 +12,9 @@ type presence struct {
 	atStart, atEnd int64
 	// warmSeen: a request of the warm-up was in the files.
 	warmSeen bool
+	// answeredLate counts the answers that ended in the second half of the
+	// window, warm-up requests included.
+	answeredLate float64
 }
 
 // see counts one row of the run, whether it is due in the window or not.
@@ -17,6 +24,9 @@ func (p *presence) see(r *run, w *row) {
 	}
 	p.warmSeen = p.warmSeen || w.StartUnixNs < r.level.StartUnixNs
 	end := w.StartUnixNs + *w.TEndUs*1000
+	if middle := (r.level.StartUnixNs + r.level.EndUnixNs) / 2; w.Outcome == trace.OutcomeOK && end > middle && end <= r.level.EndUnixNs {
+		p.answeredLate++
+	}
 	if w.StartUnixNs <= r.level.StartUnixNs && end > r.level.StartUnixNs {
 		p.atStart++
 	}

@@ -35,6 +35,10 @@ type transition struct {
 	// model and upTo draw the published curve; model is nil where none is.
 	model func(x float64) float64
 	upTo  float64
+	// fit is the model that the published one was taken from, fitted to these
+	// counts; nil where no family was published.
+	fit    *stats.Model
+	fitted stats.Counts
 	// dispersion is that of the published interval.
 	dispersion stats.Dispersion
 	from       string

@@ -1,6 +1,9 @@
 package analyzer
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // findTransitions fills lambda_c and first_to_break. Where the environment
 // drifted during the run nothing is fitted.
@@ -15,12 +18,13 @@ func (a *Analysis) findTransitions(loads []*load, objectives []Objective) {
 	case !d.tested:
 		a.Warnings = append(a.Warnings, "drift of the environment was not tested: no load has two runs that can be judged")
 	}
-	a.findTransition(loads)
+	t := a.findTransition(loads)
+	a.placeSLO(t, objectives)
 	a.findFirstToBreak(loads, objectives)
 }
 
 // findTransition fills lambda_c with its families, curve and methods.
-func (a *Analysis) findTransition(loads []*load) {
+func (a *Analysis) findTransition(loads []*load) *transition {
 	s := sampleOf(loads, allFailures)
 	if len(s.unsteady) > 0 {
 		a.Warnings = append(a.Warnings, fmt.Sprintf(
@@ -28,6 +32,13 @@ func (a *Analysis) findTransition(loads []*load) {
 			listLoads(s.unsteady)))
 	}
 	t := judgeTransition(s, a.closed(), a.Methods.Seed)
+	strange := deviants(loads)
+	for _, d := range strange {
+		a.Warnings = append(a.Warnings, d.text+"; repeat it")
+	}
+	if names := t.restsOn(strange); names != nil {
+		t = t.withdrawn("the rise rests on a single run: " + strings.Join(names, "; ") + "; repeat it")
+	}
 	a.LambdaC = t.c
 	for _, f := range t.families {
 		a.Families = append(a.Families, familyOf(f))
@@ -38,6 +49,14 @@ func (a *Analysis) findTransition(loads []*load) {
 		a.Methods.Dispersion, a.Methods.DispersionDF = finite(t.dispersion.Phi), finite(t.dispersion.DF)
 		a.Methods.DispersionFrom = t.from
 	}
+	return t
+}
+
+// withdrawn is the transition without what it found.
+func (t *transition) withdrawn(why string) *transition {
+	return &transition{sample: t.sample, counts: t.counts, closed: t.closed, seed: t.seed, c: LambdaC{
+		Verdict: Insufficient, Confidence: confidence, PValue: t.c.PValue, NotSeparable: []string{}, Missing: why,
+	}}
 }
 
 // closed reports whether the load is a number in flight.

@@ -68,7 +68,7 @@ func interval(low, high *float64, f func(*float64) string) string {
 // headline is the one sentence of the verdict.
 func headline(a *analyzer.Analysis) string {
 	if a.Validity.Verdict != "valid" {
-		return "The run is invalid: its numbers say nothing about the service."
+		return invalidLine(a)
 	}
 	c := &a.LambdaC
 	switch c.Verdict {
@@ -79,6 +79,25 @@ func headline(a *analyzer.Analysis) string {
 	default:
 		return "λc: not enough evidence. " + c.Missing
 	}
+}
+
+// invalidLine says that there is no verdict, and what there is.
+func invalidLine(a *analyzer.Analysis) string {
+	judged, answered := 0, int64(0)
+	for i := range a.Levels {
+		if l := &a.Levels[i]; l.Judged {
+			judged++
+			answered += l.N - l.Errors
+		}
+	}
+	if answered == 0 || len(a.Validity.Reasons) == 0 {
+		return "The run is invalid: its numbers say nothing about the service."
+	}
+	loads := fmt.Sprintf("The %d loads that can be judged are below", judged)
+	if judged == 1 {
+		loads = "The one load that can be judged is below"
+	}
+	return "No verdict: " + a.Validity.Reasons[0] + ". " + loads + ", for what they are worth."
 }
 
 func foundLine(a *analyzer.Analysis) string {
@@ -139,11 +158,21 @@ func notFoundLine(a *analyzer.Analysis) string {
 	}
 	if len(unsteady) > 0 {
 		text += fmt.Sprintf("; at %s req/s and above the service fell behind", rate(&unsteady[0]))
+		text += served(a)
 	}
 	if r := a.LambdaC.DetectableRatio; r != nil {
 		text += fmt.Sprintf("; a rise to %s times the base error rate would have been found with 80 %% power", significant(*r, 2))
 	}
 	return text
+}
+
+// served is what the service answered while it fell behind; empty = not known.
+func served(a *analyzer.Analysis) string {
+	s := a.Stability
+	if s == nil || s.Served.Point == nil {
+		return ""
+	}
+	return fmt.Sprintf(" and answered %s/s (95 %% %s)", rate(s.Served.Point), interval(s.Served.Low, s.Served.High, rate))
 }
 
 // testedLoads are the loads that the fits rest on, and those above them at

@@ -77,6 +77,15 @@ func TestHeadline(t *testing.T) {
 		want   string
 	}{
 		{"invalid first", func(a *analyzer.Analysis) { a.Validity.Verdict = "invalid" }, "The run is invalid: its numbers say nothing about the service."},
+		{"killed", func(a *analyzer.Analysis) {
+			a.Validity = analyzer.Validity{Verdict: "invalid", Reasons: []string{"not finished: the replay was killed"}}
+		}, "No verdict: not finished: the replay was killed. The 3 loads that can be judged are below, for what they are worth."},
+		{"nothing answered", func(a *analyzer.Analysis) {
+			a.Validity = analyzer.Validity{Verdict: "invalid", Reasons: []string{"not one request was answered"}}
+			for i := range a.Levels {
+				a.Levels[i].Errors = a.Levels[i].N
+			}
+		}, "The run is invalid: its numbers say nothing about the service."},
 		{"interval only", func(a *analyzer.Analysis) { a.LambdaC.Point, a.Headroom.Share = nil, nil }, "λc lies in 20.25–24.00 req/s (95 %), shape onset"},
 		{"below the first level", func(a *analyzer.Analysis) {
 			a.LambdaC.Point, a.LambdaC.Low, a.LambdaC.Family, a.Headroom.Share = nil, nil, nil, nil

@@ -91,6 +91,9 @@ func textFindings(b *strings.Builder, a *analyzer.Analysis) {
 		fmt.Fprintf(b, "        not separable from: %s\n", strings.Join(c.NotSeparable, ", "))
 	}
 	textSLO(b, a)
+	if s := a.Stability; s != nil && s.Verdict == analyzer.Found {
+		fmt.Fprintf(b, "stability: keeps up at %s, falls behind at %s req/s%s\n", rate(s.Low), rate(s.High), served(a))
+	}
 	if a.FirstToBreak == nil && a.FirstToBreakReason != "" {
 		fmt.Fprintf(b, "first to break: not known: %s\n", a.FirstToBreakReason)
 	}
@@ -111,6 +114,9 @@ func textSLO(b *strings.Builder, a *analyzer.Analysis) {
 		fmt.Fprintf(b, "λ_SLO   %s: %s", name, s.Verdict)
 		if s.Low != nil || s.High != nil {
 			fmt.Fprintf(b, ", holds at %s, broken at %s req/s", rate(s.Low), rate(s.High))
+		}
+		if m := s.Modelled; m != nil {
+			fmt.Fprintf(b, "; by the %s curve %s (%s)", m.Family, rate(&m.Point), interval(&m.Low, &m.High, rate))
 		}
 		if s.Reason != "" {
 			fmt.Fprintf(b, " (%s)", s.Reason)

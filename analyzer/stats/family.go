@@ -89,6 +89,22 @@ func (m Model) Rates(xs []float64) []float64 {
 	return out
 }
 
+// Crossing returns the lowest load in [low, high] at which the rate reaches
+// share; ok is false where it is reached at none, or at low already.
+func (m Model) Crossing(share, low, high float64) (at float64, ok bool) {
+	if m.Rate(low) >= share || m.Rate(high) < share {
+		return 0, false
+	}
+	for high-low > 1e-9*high {
+		if middle := (low + high) / 2; m.Rate(middle) >= share {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high, true
+}
+
 // Pearson is Pearson's X² of the counts under the model, and DF its residual
 // degrees of freedom, at least 1.
 func (m Model) Pearson(c Counts) (x2, df float64) {
