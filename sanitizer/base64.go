@@ -12,8 +12,8 @@ import (
 type span struct{ start, end int }
 
 // minEncoded is the length from which a run of the base64 alphabet is decoded:
-// 18 bytes, the shortest secret worth its spelling.
-const minEncoded = 24
+// that of 9 bytes, an IPv4 address or a social security number.
+const minEncoded = 12
 
 // encodedRuns yields the runs of base64 in a text that decode to readable text,
 // with what they decode to. It is linear.
@@ -59,7 +59,15 @@ func decodeRun(run []byte) ([]byte, bool) {
 	return decoded[:n], true
 }
 
-func isBase64(c byte) bool { return isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_' }
+func isBase64(c byte) bool { return base64Letters[c] }
+
+// base64Letters are those of both alphabets of RFC 4648.
+var base64Letters = func() (set [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_") {
+		set[c] = true
+	}
+	return set
+}()
 
 // readable reports text: valid UTF-8 without control characters other than
 // white space.

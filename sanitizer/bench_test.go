@@ -108,7 +108,7 @@ func BenchmarkChain(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := newChainer(keys)
+	c := newChainer()
 	text := []byte(strings.Repeat("0123456789abcdef", 1<<10))
 	h0 := *keys.sum("chain")
 	b.SetBytes(int64(len(text)))

@@ -26,7 +26,7 @@ func newTestChain(t *testing.T) (*chainer, *[32]byte) {
 		t.Fatal(err)
 	}
 	h0 := *keys.sum("chain", "model", "")
-	return newChainer(keys), &h0
+	return newChainer(), &h0
 }
 
 func TestBlockIDs(t *testing.T) {

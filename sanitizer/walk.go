@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -53,6 +54,9 @@ type walker struct {
 	// innermost begins in the body.
 	opened int
 	base   int64
+	// plain and out are reused memory: of a string without its escapes, and of
+	// what a mode made of it.
+	plain, out []byte
 }
 
 // rewrite appends the body with each value as the policy and the mode want it.
@@ -184,7 +188,10 @@ func (w *walker) object(dst []byte, p *bodyPlace, in inherited) ([]byte, error) 
 		if err != nil {
 			return nil, w.wrap(err)
 		}
-		name, _ := jsontext.AppendUnquote(nil, raw) // the error tells of invalid UTF-8 only
+		name := raw[1 : len(raw)-1]
+		if bytes.IndexByte(name, '\\') >= 0 || !utf8.Valid(name) {
+			name, _ = jsontext.AppendUnquote(nil, raw) // the error tells of invalid UTF-8 only
+		}
 		if !first {
 			dst = append(dst, ',')
 		}
@@ -233,7 +240,7 @@ func (w *walker) text(dst []byte, p *bodyPlace, name []byte, in inherited, treat
 		return nil, w.wrap(err)
 	}
 	at := w.offset() - int64(len(raw))
-	value, _ := jsontext.AppendUnquote(nil, raw)
+	value := w.unquote(raw)
 	if treat == treatNone && in == withinText {
 		treat = treatText
 	}
@@ -244,11 +251,21 @@ func (w *walker) text(dst []byte, p *bodyPlace, name []byte, in inherited, treat
 	case treatKeep:
 		return w.keep(dst, p, value), nil
 	case treatJSON:
-		return w.open(dst, name, value, at, true), nil
+		return w.open(dst, name, raw, value, at, true), nil
 	case treatText:
-		return w.open(dst, name, value, at, w.t.opens()), nil
+		return w.open(dst, name, raw, value, at, w.t.opens()), nil
 	}
 	return w.length(dst, value), nil
+}
+
+// unquote returns the value of a JSON string, valid until the next call.
+func (w *walker) unquote(raw []byte) []byte {
+	value := raw[1 : len(raw)-1]
+	if bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
+		return value
+	}
+	w.plain, _ = jsontext.AppendUnquote(w.plain[:0], raw) // the error tells of invalid UTF-8 only
+	return w.plain
 }
 
 // length keeps the length of a string.
@@ -277,7 +294,7 @@ func (w *walker) keep(dst []byte, p *bodyPlace, value []byte) []byte {
 
 // open replaces a text; one that is JSON is walked and stays JSON, and of media
 // the length stays.
-func (w *walker) open(dst, name, value []byte, at int64, wanted bool) []byte {
+func (w *walker) open(dst, name, raw, value []byte, at int64, wanted bool) []byte {
 	if isMedia(value) {
 		return w.length(dst, value)
 	}
@@ -290,8 +307,15 @@ func (w *walker) open(dst, name, value []byte, at int64, wanted bool) []byte {
 			return w.quote(dst, out)
 		}
 	}
-	return w.quote(dst, w.t.text(nil, name, value))
+	w.out = w.t.text(w.out[:0], name, value)
+	if bytes.Equal(w.out, value) && !bytes.Contains(value, replacement) {
+		return append(dst, raw...) // as it came, which takes less time
+	}
+	return w.quote(dst, w.out)
 }
+
+// replacement is U+FFFD: what came may have been no UTF-8.
+var replacement = []byte("\uFFFD")
 
 // looksLikeJSON reports an object or a list.
 func looksLikeJSON(text []byte) bool {
