@@ -186,6 +186,9 @@ func dialPeer(t *testing.T, addr string) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil { // a peer that hangs fails the test
+		t.Fatal(err)
+	}
 	return c.(*net.TCPConn)
 }
 
