@@ -27,7 +27,7 @@ type blindKey struct {
 
 // add counts a connection that ended and whose raw bytes were left alone.
 func (b *ebpfBlind) add(c *ebpfConn, pos [2]int64, why string) {
-	if !c.encrypted || len(c.streams) > 0 {
+	if !c.encrypted || c.read() {
 		return
 	}
 	key := blindKey{c.comm, c.info.Server.Port(), why}

@@ -15,6 +15,8 @@ type tlsSide interface {
 	// positions are the lengths of a stream, read and written; false where it
 	// has ended.
 	positions(streamKey) (pos [2]int64, ok bool)
+	// covers is when a process had all its probes, Unix ns.
+	covers(tgid uint32) int64
 	// why says for which reason a process's TLS is not read.
 	why(tgid uint32) string
 	warnings() []string
@@ -107,7 +109,10 @@ func (s *ebpfSource) bind(e *bpf.Control) {
 func (s *ebpfSource) bindTo(c, raw *ebpfConn) {
 	c.cookie = raw.cookie
 	c.info.Client, c.info.Server = raw.info.Client, raw.info.Server
-	c.info.Start, c.info.SawSYN = raw.info.Start, raw.info.SawSYN
+	c.info.Start = raw.info.Start
+	// Of a connection that is older than the probes, something may be missing
+	// that nobody counted.
+	c.info.SawSYN = c.info.SawSYN && raw.info.SawSYN && (s.tls == nil || raw.info.Start >= s.tls.covers(c.tgid))
 	c.tls.swapped, c.tls.settled = raw.client, true
 	raw.encrypted = true
 	raw.streams = append(raw.streams, c)
@@ -213,6 +218,11 @@ func (s *ebpfSource) forgetStreams(e *bpf.Control) {
 			s.finish(c, e, s.clock.unix(e.Time))
 		}
 	}
+}
+
+// read reports whether something of an encrypted connection was read.
+func (c *ebpfConn) read() bool {
+	return slices.ContainsFunc(c.streams, func(s *ebpfConn) bool { return s.dirs[ToServer].next+s.dirs[ToClient].next > 0 })
 }
 
 // whyBlind is why an encrypted connection was not read.

@@ -27,8 +27,10 @@ const (
 	// maxProcesses bounds those whose libraries are remembered.
 	maxProcesses = 8192
 	// sweepEvery is how often files that nobody uses any more are looked for,
-	// if a process has ended.
+	// if a process has ended. They keep their probes for keepUnused: the next
+	// process may come soon and be brief.
 	sweepEvery = 5 * time.Second
+	keepUnused = 30 * time.Second
 )
 
 // tlsFollower puts probes on the TLS libraries of processes: those that run
@@ -40,6 +42,7 @@ type tlsFollower struct {
 	// careful: the kernel's return probes kill processes that restrict their
 	// system calls.
 	careful bool
+	keep    time.Duration
 	waiting chan newCode
 	stop    chan struct{}
 	done    chan struct{}
@@ -48,8 +51,12 @@ type tlsFollower struct {
 	// files are those with probes, or those that refused them.
 	files     map[tlslib.FileID]*probedFile
 	processes map[int]*tlsProcess
-	exits     int
-	troubles  []string
+	// since is when the last file had its probes.
+	since time.Time
+	exits int
+	// unused is the number of files without a process that still have probes.
+	unused   int
+	troubles []string
 }
 
 // newCode is a file that a process begins to run code of.
@@ -63,6 +70,8 @@ type probedFile struct {
 	path    string
 	links   []*bpf.Attachment
 	refused []string
+	// since is when it had all its probes, used when a process last had it.
+	since, used time.Time
 }
 
 // tlsProcess is what was found in a process.
@@ -72,6 +81,8 @@ type tlsProcess struct {
 	// others have none.
 	covered bool
 	why     []string
+	// since is when all its libraries had their probes.
+	since time.Time
 }
 
 // followTLS puts probes on what runs now, and goes on doing so until it is
@@ -88,7 +99,7 @@ func followTLS(k *bpf.Kernel, o bpf.Options) (*tlsFollower, error) {
 	f := &tlsFollower{
 		probes: probes, scanner: tlslib.NewScanner("/proc"),
 		careful: runtime.GOARCH == "amd64" && returnProbesHarm(unix.ByteSliceToString(uts.Release[:])),
-		waiting: make(chan newCode, maxWaiting), stop: make(chan struct{}), done: make(chan struct{}),
+		keep:    keepUnused, waiting: make(chan newCode, maxWaiting), stop: make(chan struct{}), done: make(chan struct{}),
 		files: make(map[tlslib.FileID]*probedFile), processes: make(map[int]*tlsProcess),
 	}
 	pids, err := f.scanner.PIDs()
@@ -166,6 +177,9 @@ func (f *tlsFollower) look(pid int) bool {
 	for _, file := range p.Files {
 		probed := f.probe(p, file)
 		found.covered = found.covered || len(probed.links) > 0
+		if probed.since.After(found.since) {
+			found.since = probed.since
+		}
 		for _, why := range probed.refused {
 			if !slices.Contains(found.why, why) {
 				found.why = append(found.why, why)
@@ -201,6 +215,8 @@ func (f *tlsFollower) probe(p *tlslib.Process, file *tlslib.File) *probedFile {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	probed.since = time.Now()
+	probed.used, f.since = probed.since, probed.since
 	f.files[file.ID] = probed
 	return probed
 }
@@ -242,14 +258,17 @@ func (f *tlsFollower) attach(to *probedFile, p *tlslib.Process, file *tlslib.Fil
 // sweep takes the probes from files that no process uses.
 func (f *tlsFollower) sweep() {
 	f.mu.Lock()
-	idle := f.exits == 0 || len(f.files) == 0
+	idle := f.exits == 0 && f.unused == 0 || len(f.files) == 0
 	f.exits = 0
 	f.mu.Unlock()
 	if idle {
 		return
 	}
-	pids, err := f.scanner.PIDs()
-	if err != nil {
+	// First, so that whoever begins to use a file from here on is told of, and
+	// all before are among the processes.
+	err := f.probes.ForgetFiles()
+	pids, listErr := f.scanner.PIDs()
+	if err := cmp.Or(err, listErr); err != nil {
 		f.trouble(err.Error())
 		return
 	}
@@ -270,8 +289,15 @@ func (f *tlsFollower) sweep() {
 func (f *tlsFollower) forget(used map[tlslib.FileID]bool, alive map[int]bool) {
 	f.mu.Lock()
 	var gone []*probedFile
+	now := time.Now()
+	f.unused = 0
 	for id, file := range f.files {
-		if !used[id] {
+		switch {
+		case used[id]:
+			file.used = now
+		case now.Sub(file.used) < f.keep:
+			f.unused++
+		default:
 			gone = append(gone, file)
 			delete(f.files, id)
 		}
@@ -287,12 +313,9 @@ func (f *tlsFollower) forget(used map[tlslib.FileID]bool, alive map[int]bool) {
 	if len(gone) == 0 {
 		return
 	}
-	f.scanner.Forget(func(file *tlslib.File) bool { return len(file.TLS) == 0 || used[file.ID] })
+	f.scanner.Forget(func(file *tlslib.File) bool { return len(file.TLS) == 0 || f.files[file.ID] != nil })
 	for _, file := range gone {
 		f.release(file)
-	}
-	if err := f.probes.ForgetFiles(); err != nil {
-		f.trouble(err.Error())
 	}
 }
 
@@ -318,6 +341,17 @@ func (f *tlsFollower) warnings() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.troubles)
+}
+
+// covers implements [tlsSide]. A process that is not known is another's child
+// and has its libraries.
+func (f *tlsFollower) covers(tgid uint32) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.processes[int(tgid)]; p != nil {
+		return p.since.UnixNano()
+	}
+	return f.since.UnixNano()
 }
 
 // why says for which reason a process's TLS is not read.

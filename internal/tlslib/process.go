@@ -177,32 +177,47 @@ func identify(file *os.File) (FileID, int64, error) {
 	return FileID{st.Dev, st.Ino}, info.Size(), nil
 }
 
-// openMapped opens a mapped file through the process's root. Where another file
-// has its name by now, or none, the mapping itself is opened, which takes more
-// rights. File systems in layers may show two numbers for one file: then the
-// one at the path is the better choice to none.
+// openMapped opens a mapped file: by its name below the root of the process, or
+// below our own, which is how the map names files of a process that changed
+// its root only. Where another file has the name by now, or none, the mapping
+// itself is opened, which takes more rights. File systems in layers may show
+// two numbers for one file: then the one at the path is the better choice to
+// none.
 func openMapped(dir string, sp *span) (*os.File, error) {
-	name, deleted := strings.CutSuffix(sp.path, " (deleted)")
 	var other *os.File
-	if !deleted {
-		file, err := openRegular(filepath.Join(dir, "root", name))
-		if err == nil {
-			if id, _, err := identify(file); err == nil && id.Inode == sp.inode {
-				return file, nil
+	if name, deleted := strings.CutSuffix(sp.path, " (deleted)"); !deleted {
+		for _, root := range []string{filepath.Join(dir, "root"), "/"} {
+			file, err := openRegular(filepath.Join(root, name))
+			if err != nil {
+				continue
 			}
-			other = file
+			if id, _, err := identify(file); err == nil && id.Inode == sp.inode {
+				return file, closeFile(other)
+			}
+			if other == nil && root != "/" {
+				other = file
+				continue
+			}
+			if err := closeFile(file); err != nil {
+				return nil, err
+			}
 		}
 	}
 	file, err := openRegular(filepath.Join(dir, "map_files", sp.addrs))
 	switch {
-	case err == nil && other != nil:
-		return file, other.Close()
 	case err == nil:
-		return file, nil
+		return file, closeFile(other)
 	case other != nil:
 		return other, nil
 	}
 	return nil, fmt.Errorf("open %q: %w", sp.path, err)
+}
+
+func closeFile(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
 }
 
 // openRegular opens a regular file for reading. It looks before it opens: what
