@@ -78,7 +78,7 @@ static __always_inline void bind(struct stream_key *key, struct stream *s, __u64
 }
 
 // Looks at ciphertext on its way through a socket.
-static __noinline __attribute__((unused)) int note_cipher(struct conn *c, struct emission *e, __u32 n)
+__noinline int note_cipher(struct conn *c, struct emission *e, __u32 n)
 {
 	struct cipher_key key = {};
 	struct stream_key owner = {};

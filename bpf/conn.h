@@ -105,7 +105,7 @@ static __always_inline int cgroup_wanted(void)
 }
 
 // Whether the filters admit the process that is running.
-static __noinline int process_wanted(__u32 tgid)
+__noinline int process_wanted(__u32 tgid)
 {
 	struct comm_key comm = {};
 

@@ -200,7 +200,7 @@ static __noinline int join_unix(struct sock *sk, __u64 ino)
 	return 1;
 }
 
-static __noinline int send_event(const struct conn *c, __u32 kind, __u32 dir)
+__noinline int send_event(const struct conn *c, __u32 kind, __u32 dir)
 {
 	struct lc_control *e;
 
@@ -264,7 +264,7 @@ static __always_inline struct conn *conn_of(struct sock *sk, __u64 ino, __u16 fa
 }
 
 // Tells the library's program which socket was used within its function.
-static __noinline int note_nested(const struct call *k, struct conn *c)
+__noinline int note_nested(const struct call *k, struct conn *c)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	struct nest_key key = {.thread = id};
@@ -342,7 +342,7 @@ static __noinline int moved(struct conn *c, struct emission *e, __u32 n, __u32 w
 
 // Finds the buffers of a message. A function of its own for its stack, which
 // is small for all calls together.
-static __noinline int use_msghdr(struct emission *e, __u64 at)
+__noinline int use_msghdr(struct emission *e, __u64 at)
 {
 	struct user_msghdr m;
 
@@ -381,7 +381,7 @@ static long mmsg_step(__u64 index, void *ctx)
 }
 
 // Takes the messages that a call moved on a wanted connection.
-static __noinline int take_messages(struct call *k, struct conn *c)
+__noinline int take_messages(struct call *k, struct conn *c)
 {
 	struct mmsg_loop l = {};
 
@@ -397,7 +397,7 @@ static __noinline int take_messages(struct call *k, struct conn *c)
 }
 
 // Takes what a call moved on a wanted connection.
-static __noinline int take(struct call *k, struct conn *c)
+__noinline int take(struct call *k, struct conn *c)
 {
 	struct emission e = {};
 	__u32 why = 0;
@@ -464,7 +464,7 @@ static __always_inline int is_compat(void)
 #endif
 }
 
-static __noinline int on_socket(struct call *k, __u32 fd)
+__noinline int on_socket(struct call *k, __u32 fd)
 {
 	struct sock *sk;
 	struct conn *c;

@@ -106,6 +106,11 @@ struct emission {
 	__u8 source, dir, stop, why;
 };
 
+// Functions that are not static are verified once, whatever their callers give
+// them; static ones anew on each path that leads to them, which is what makes
+// verifying slow. Static are those that take pointers of the kernel or go on
+// with a pointer to the stack, as bpf_loop wants it.
+
 // Records never wake the reader, which looks every few milliseconds: a wake-up
 // would be at the cost of the process that is watched.
 
@@ -137,7 +142,7 @@ static __always_inline void fill_header(struct lc_data *d, const struct emission
 // Returns 0 where the ring was full. What cannot be read is a record too: it
 // tells where the hole is.
 #define EMIT_CLASS(size)                                                                     \
-	static __noinline int emit_##size(struct emission *e, __u32 n)                        \
+	__noinline int emit_##size(struct emission *e, __u32 n)                        \
 	{                                                                                     \
 		struct lc_data *d;                                                            \
 		__u32 have = n;                                                               \
@@ -170,7 +175,7 @@ EMIT_CLASS(8192)
 EMIT_CLASS(32768)
 
 // A record without bytes: n bytes of the stream are not copied.
-static __noinline int emit_hole(struct emission *e, __u32 n, __u32 why)
+__noinline int emit_hole(struct emission *e, __u32 n, __u32 why)
 {
 	struct lc_data *d;
 

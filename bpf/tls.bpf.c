@@ -180,7 +180,7 @@ static __noinline __u64 cookie_of(__u32 fd)
 }
 
 // Sends the n bytes of plaintext that a call moved.
-static __noinline int send_plain(struct stream_key *key, const struct tls_call *call, __u32 n)
+__noinline int send_plain(struct stream_key *key, const struct tls_call *call, __u32 n)
 {
 	struct emission e = {};
 	struct stream *s;
