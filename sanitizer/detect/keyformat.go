@@ -20,7 +20,7 @@ func (j *job) key(f *keyFormat, end int) {
 	for len(tail) > 0 && (dot | slash | colon).in(tail[len(tail)-1]) { // of the sentence
 		tail = tail[:len(tail)-1]
 	}
-	if len(tail) < f.min || f.common && !scrambled(tail) || !varied(tail) && !checked(tail) {
+	if !f.isTail(tail) {
 		return
 	}
 	stop := max(end+len(tail), j.run(f.tail, end, maxKey))
@@ -36,6 +36,31 @@ func (j *job) key(f *keyFormat, end int) {
 		j.awsSecret(max(0, start-awsReach), start)
 		j.awsSecret(stop, min(len(j.text), stop+awsReach))
 	}
+}
+
+// isTail reports that a tail can be a key's: long enough, no placeholder and,
+// where words begin with the prefix too, no word.
+func (f *keyFormat) isTail(tail []byte) bool {
+	if len(tail) == wholeTail(f.rule) {
+		if _, distinct := kindsOf(tail); distinct >= 8 {
+			return true
+		}
+	}
+	return len(tail) >= f.min && (!f.common || scrambled(tail)) && (varied(tail) || checked(tail))
+}
+
+// wholeTail is the length of the tail of keys that always have the same; such
+// a tail need not look random, since one in thirty has no digit.
+func wholeTail(rule string) int {
+	switch rule {
+	case "aws_key_id":
+		return 16
+	case "huggingface_token":
+		return 34
+	case "npm_token", "github_token":
+		return 36
+	}
+	return 0
 }
 
 // awsReach is how far from a key id its secret is looked for.

@@ -1,5 +1,7 @@
 package detect
 
+import "bytes"
+
 // maxGroups and maxDigits bound a number: no number that is looked for has
 // more groups of digits, or more digits in one.
 const (
@@ -119,7 +121,7 @@ func (j *job) digits(num *number) int {
 	if end := j.birthDate(num); end > 0 {
 		return end
 	}
-	if j.plainNumbers {
+	if j.plainNumbers || namesPlainNumber(j.memberBefore(first)) {
 		return 0
 	}
 	if end := j.card(num); end > 0 {
@@ -131,6 +133,22 @@ func (j *job) digits(num *number) int {
 		}
 	}
 	return j.phone(num)
+}
+
+// memberBefore is the name that a value at at has in the text: name=4111…,
+// "name": 4111…, \"name\":\"4111…; nil if it has none.
+func (j *job) memberBefore(at int) []byte {
+	const marks = `"'\` + "`"
+	at = len(bytes.TrimRight(j.text[max(0, at-8):at], marks)) + max(0, at-8)
+	at = blank.back(j.text, at, 2)
+	if c := j.byteAt(at - 1); c != ':' && c != '=' {
+		return nil
+	}
+	at = blank.back(j.text, at-1, 2)
+	at = len(bytes.TrimRight(j.text[max(0, at-8):at], marks)) + max(0, at-8)
+	start := (ident | dash).back(j.text, at, maxName)
+	j.steps += at - start
+	return j.text[start:at]
 }
 
 // continues reports that a number at at is the rest of a longer one: "1.5",

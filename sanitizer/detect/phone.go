@@ -24,7 +24,7 @@ func (j *job) phone(num *number) int {
 	switch {
 	case total < 7 || total > 15 || !j.ends(end):
 		return 0
-	case j.near(nearPhone, start) && !looksLikeDate(num):
+	case j.near(nearPhone, start) && !looksLikeDate(num) && (groups > 1 || total >= 9 || start-j.last[nearPhone] < 12):
 		return j.addPhone(open, end)
 	case blank.in(j.byteAt(start-1)) && digit.in(j.byteAt(start-2)): // a column of a table or of a dump
 		return 0
@@ -119,6 +119,9 @@ func (j *job) trunk(num *number, groups int) bool {
 
 // looksLikeDate reports year-month-day and the like.
 func looksLikeDate(num *number) bool {
+	if num.n == 2 && num.shape(4, 4) { // 2006-2022
+		return isYear(num.value(0, 4)) && isYear(num.value(4, 8))
+	}
 	if num.n < 3 {
 		return num.n == 1 && num.total == 8 && isDate(num.value(4, 6), num.value(6, 8)) && num.value(0, 4) > 1900 && num.value(0, 4) < 2100
 	}

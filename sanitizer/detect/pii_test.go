@@ -37,6 +37,8 @@ func TestPhone(t *testing.T) {
 		{"area code that cannot be", "115-555-2671", nil},
 		{"country code that does not exist", "+210 12", nil},
 		{"sum", "+12", nil},
+		{"years after a word", "mobile phones 2006-2022", nil},
+		{"number in the same sentence", "call it with what it expected: 50331648", nil},
 		{"date", "2024-10-22 10:00:00", nil},
 		{"date after a word", "call me 2024-10-22", nil},
 		{"epoch", `{"at":1789000000}`, nil},
