@@ -13,8 +13,11 @@
 // others in the next, since the key is random per trace, is never written and
 // is wiped by [Sanitizer.Close]. No pseudonym has a clock in it.
 //
-// What is kept by form rather than by list, such as a model's name or the name
-// of an unknown header, must also pass a test for secrets and identities. That
-// test knows formats and randomness. It cannot know that a word is somebody's
-// name: a person's name used as a model name stays.
+// Names and words that are kept (of headers, parameters, members, models,
+// finish reasons) are made of words that the policy knows, and pass a test for
+// secrets and identities besides: a secret can look like a word, and then only
+// a vocabulary tells it from a name.
+//
+// The modes filler and redact keep bodies too, each value by its place and the
+// policy ([BodyPolicy]). docs/sanitizer.md has the whole.
 package sanitizer

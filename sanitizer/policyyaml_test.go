@@ -3,6 +3,7 @@ package sanitizer
 import (
 	"errors"
 	"flag"
+	"os"
 	"strings"
 	"testing"
 
@@ -114,6 +115,23 @@ func TestPolicyMistakes(t *testing.T) {
 		if !strings.Contains(err.Error(), tc.problem) || !strings.Contains(err.Error(), tc.to) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %q, want one line with %q and %q", tc.name, err, tc.problem, tc.to)
 		}
+	}
+}
+
+// The policy that the documentation shows can be used.
+func TestDocumentedPolicy(t *testing.T) {
+	page, err := os.ReadFile("../docs/sanitizer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	p, err := ParsePolicy("docs/sanitizer.md", []byte(text))
+	if err != nil || !found {
+		t.Fatalf("found %v: %v", found, err)
+	}
+	if !newVocabulary(p).plainModel("acme-llama-70b") {
+		t.Error("its model parts are not followed")
 	}
 }
 

@@ -81,7 +81,7 @@ func prepare(cfg Config, out Output) (*Sanitizer, error) {
 	s := &Sanitizer{
 		cfg: cfg, seal: seal, out: out, keys: keys,
 		names: newRecent[string, string](maxNames), members: newRecent[string, bool](maxNames), refused: make(refusals),
-		chain: newChainer(keys), retries: newRetries(), sessions: newSessions(),
+		chain: newChainer(), retries: newRetries(), sessions: newSessions(),
 	}
 	s.compile(cfg.Policy)
 	if s.bodies, err = newBodies(&s.cfg, keys, &s.tally); err != nil {
