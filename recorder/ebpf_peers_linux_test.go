@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -88,6 +89,7 @@ func peerActs(c *net.TCPConn, r *bufio.Reader) {
 // end the connection.
 var acts = map[string]func(c *net.TCPConn, req *http.Request) bool{
 	"pause":    actPause,
+	"wait":     actWait,
 	"split":    actSplit,
 	"burst":    actBurst,
 	"trailer":  actTrailer,
@@ -123,6 +125,19 @@ func actPause(c *net.TCPConn, req *http.Request) bool {
 	time.Sleep(peerPause)
 	io.WriteString(c, chunk(textEvent("two")))
 	io.WriteString(c, chunk(endEvent)+chunk(doneEvent)+"0\r\n\r\n")
+	return true
+}
+
+// actWait pauses until the process has SIGUSR1.
+func actWait(c *net.TCPConn, req *http.Request) bool {
+	swallow(req)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGUSR1)
+	io.WriteString(c, sseHead)
+	io.WriteString(c, chunk(textEvent("one")))
+	<-signals
+	io.WriteString(c, chunk(textEvent("two")))
+	io.WriteString(c, chunk(endEvent)+chunk(doneEvent)+zeroChunk)
 	return true
 }
 
@@ -598,8 +613,9 @@ func peerHop(string) {
 				panic(err)
 			}
 			defer b.Close()
-			go io.Copy(b, c)
-			io.Copy(c, b)
+			// By read and write; by itself io.Copy takes splice.
+			go io.Copy(struct{ io.Writer }{b}, struct{ io.Reader }{c})
+			io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{b})
 		}()
 	}
 }
