@@ -65,6 +65,7 @@ type doctorRings struct {
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	ports  []int
+	target string
 	asJSON bool
 }
 
@@ -72,19 +73,24 @@ func newDoctor() *cobra.Command {
 	var o doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Show what this host lets the recorder do",
+		Short: "Show what this host lets the recorder do, or what it can send",
 		Long: `Show what this host lets the recorder do, what is in the way and what to do
 about it, and which running processes would be recorded. The kernel verifies
 the programs, and nothing is attached.
 Of processes only number, short name and ports are shown.
 
-Exit code 0: record --ebpf works here, if with a loss that is named; 1: it does
-not; 3: wrong usage.`,
-		Example: "  lambdac doctor\n  lambdac doctor --port 8000\n  lambdac doctor --json | jq '.findings[] | select(.state != \"ok\")'",
+With --target it looks at the other end: whether the target answers (one GET),
+and how many streams per second this machine can send and measure, by a ladder
+of loads against a stub of its own (about 20 s); the target gets none of them.
+
+Exit code 0: record --ebpf works here, if with a loss that is named, or the target
+answers; 1: it does not; 3: wrong usage.`,
+		Example: "  lambdac doctor\n  lambdac doctor --port 8000\n  lambdac doctor --target http://staging:8000\n  lambdac doctor --json | jq '.findings[] | select(.state != \"ok\")'",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return doctor(c, &o) },
 	}
 	c.Flags().IntSliceVar(&o.ports, "port", nil, "only processes that listen on this port (repeatable)")
+	c.Flags().StringVar(&o.target, "target", "", "base URL of a service that a replay shall send to")
 	c.Flags().BoolVar(&o.asJSON, "json", false, "print one JSON document")
 	return c
 }
@@ -94,6 +100,9 @@ func doctor(c *cobra.Command, o *doctorFlags) error {
 		if p < 1 || p > 65535 {
 			return usage("see lambdac doctor --help", "port %d: want 1 to 65535", p)
 		}
+	}
+	if o.target != "" {
+		return doctorTarget(c, o.target, o.asJSON)
 	}
 	if runtime.GOOS != "linux" {
 		return usage("record from capture files: --pcap FILE", "doctor knows Linux only")

@@ -15,6 +15,7 @@ import (
 var _ = flag.Bool("update", false, "write the published schemas")
 
 func TestPublishedSchemas(t *testing.T) {
+	jsonschema.Published(t, "../../docs/schema/doctor-target.v1.json", clientSchema, clientResult{}, ".", "../../replayer")
 	jsonschema.Published(t, "../../docs/schema/outlook.v1.json", outlookSchema, outlook{}, ".", "../../replayer")
 	jsonschema.Published(t, "../../docs/schema/run.v1.json", runSchema, runResult{}, ".", "../../trace")
 	jsonschema.PublishedInput(t, "../../docs/schema/record-config.v1.json", "lambdac record --config", recordConfig{}, ".", "../../trace")
