@@ -1,7 +1,9 @@
 package replayer
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"strings"
@@ -27,6 +29,7 @@ func TestAPIs(t *testing.T) {
 		contentType string
 		first, rest string
 		sent        string // method, address, body less its texts
+		answer      string // "" = ok, the times, and 20 tokens in and 2 out
 	}{
 		{
 			"responses", trace.KindOpenAIResponses, sse,
@@ -34,6 +37,7 @@ func TestAPIs(t *testing.T) {
 			`data: {"type":"response.output_text.delta","delta":"b"}` + "\n\n" +
 				`data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":20,"output_tokens":2}}}` + "\n\n",
 			`POST /v1/responses {"model":"m/1","instructions":"…","input":[{"role":"user","content":"…"}],"store":false,"stream":true,"max_output_tokens":10}`,
+			"",
 		},
 		{
 			"anthropic", trace.KindAnthropicMessages, sse,
@@ -42,30 +46,79 @@ func TestAPIs(t *testing.T) {
 			`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"b"}}` + "\n\n" +
 				`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
 			`POST /v1/messages {"model":"m/1","system":"…","messages":[{"role":"user","content":"…"}],"max_tokens":10,"stream":true}`,
+			"",
 		},
 		{
 			"gemini", trace.KindGemini, sse,
 			`data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}` + "\r\n\r\n",
 			`data: {"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":20,"candidatesTokenCount":2,"totalTokenCount":22}}` + "\r\n\r\n",
 			`POST /v1beta/models/m%2F1:streamGenerateContent?alt=sse {"systemInstruction":{"parts":[{"text":"…"}]},"contents":[{"role":"user","parts":[{"text":"…"}]}],"generationConfig":{"maxOutputTokens":10}}`,
+			"",
 		},
 		{
 			"gemini, by a server that sends an array all the same", trace.KindGemini, json,
 			`[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`,
 			`,{"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":20,"candidatesTokenCount":2,"totalTokenCount":22}}]`,
 			`POST /v1beta/models/m%2F1:streamGenerateContent?alt=sse {"systemInstruction":{"parts":[{"text":"…"}]},"contents":[{"role":"user","parts":[{"text":"…"}]}],"generationConfig":{"maxOutputTokens":10}}`,
+			"",
 		},
 		{
 			"ollama chat", trace.KindOllamaChat, "application/x-ndjson",
 			`{"message":{"role":"assistant","content":"a"},"done":false}` + "\n",
 			`{"message":{"role":"assistant","content":"b"},"done":false}` + "\n" + `{"message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":20,"eval_count":2}` + "\n",
 			`POST /api/chat {"model":"m/1","messages":[{"role":"system","content":"…"},{"role":"user","content":"…"}],"stream":true,"options":{"num_predict":10}}`,
+			"",
 		},
 		{
 			"ollama generate", trace.KindOllamaGenerate, "application/x-ndjson",
 			`{"response":"a","done":false}` + "\n",
 			`{"response":"b","done":false}` + "\n" + `{"response":"","done":true,"done_reason":"stop","prompt_eval_count":20,"eval_count":2}` + "\n",
 			`POST /api/generate {"model":"m/1","system":"…","prompt":"…","stream":true,"options":{"num_predict":10}}`,
+			"",
+		},
+		{
+			"tgi", trace.KindTGIGenerate, sse,
+			`data:{"index":1,"token":{"id":5,"text":"a","special":false},"generated_text":null,"details":null}` + "\n\n",
+			`data:{"index":2,"token":{"id":6,"text":"b","special":false},"generated_text":"ab","details":{"finish_reason":"length","generated_tokens":2,"input_length":20}}` + "\n\n",
+			`POST /generate_stream {"inputs":"…","parameters":{"max_new_tokens":10,"details":true}}`,
+			"",
+		},
+		{
+			"triton counts no tokens", trace.KindTritonGenerate, sse,
+			`data: {"text_output":"a"}` + "\n\n",
+			`data: {"text_output":"b"}` + "\n\n",
+			`POST /v2/models/m%2F1/generate_stream {"text_input":"…","stream":true,"max_tokens":10}`,
+			"ok 100ms 0s <nil>/<nil>",
+		},
+		{
+			"sglang", trace.KindSGLangGenerate, sse,
+			`data: {"text":"a","meta_info":{"prompt_tokens":20,"completion_tokens":1,"finish_reason":null}}` + "\n\n",
+			`data: {"text":"ab","meta_info":{"prompt_tokens":20,"completion_tokens":2,"finish_reason":{"type":"length"}}}` + "\n\ndata: [DONE]\n\n",
+			`POST /generate {"text":"…","stream":true,"sampling_params":{"max_new_tokens":10}}`,
+			"",
+		},
+		{
+			"llama.cpp", trace.KindLlamaCppCompletion, sse,
+			`data: {"index":0,"content":"a","stop":false}` + "\n\n",
+			`data: {"index":0,"content":"b","stop":false}` + "\n\n" + `data: {"index":0,"content":"","stop":true,"stop_type":"limit","tokens_predicted":2,"tokens_evaluated":20}` + "\n\n",
+			`POST /completion {"prompt":"…","stream":true,"n_predict":10}`,
+			"",
+		},
+		{
+			"cohere", trace.KindCohereChat, sse,
+			`data: {"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"a"}}}}` + "\n\n",
+			`data: {"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"b"}}}}` + "\n\n" +
+				`data: {"type":"message-end","delta":{"finish_reason":"MAX_TOKENS","usage":{"tokens":{"input_tokens":20,"output_tokens":2}}}}` + "\n\n",
+			`POST /v2/chat {"model":"m/1","messages":[{"role":"system","content":"…"},{"role":"user","content":"…"}],"stream":true,"max_tokens":10}`,
+			"",
+		},
+		{
+			"bedrock, in binary messages", trace.KindBedrockConverse, "application/vnd.amazon.eventstream",
+			eventMessage("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"a"}}`),
+			eventMessage("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"b"}}`) + eventMessage("messageStop", `{"stopReason":"max_tokens"}`) +
+				eventMessage("metadata", `{"usage":{"inputTokens":20,"outputTokens":2}}`),
+			`POST /model/m%2F1/converse-stream {"system":[{"text":"…"}],"messages":[{"role":"user","content":[{"text":"…"}]}],"inferenceConfig":{"maxTokens":10}}`,
+			"",
 		},
 	}
 	for _, row := range rows {
@@ -96,8 +149,11 @@ func TestAPIs(t *testing.T) {
 				ttft, _ := got.TTFTUser()
 				tpot, _ := trace.TPOT(&got.Timing, &got.Usage, nil)
 				answer := fmt.Sprint(got.Outcome, " ", ttft, " ", tpot, " ", us(got.InputTokens), "/", us(got.OutputTokens))
-				if want := "ok 100ms 20ms 20/2"; answer != want {
-					t.Errorf("got %s, want %s", answer, want)
+				if row.answer == "" {
+					row.answer = "ok 100ms 20ms 20/2"
+				}
+				if answer != row.answer {
+					t.Errorf("got %s, want %s", answer, row.answer)
 				}
 				if strings.Contains(got.PathTemplate, "?") {
 					t.Errorf("path %q", got.PathTemplate)
@@ -108,6 +164,21 @@ func TestAPIs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// eventMessage makes one message of an event stream: lengths and their checksum,
+// headers, payload, checksum.
+func eventMessage(event, payload string) string {
+	var head []byte
+	for _, h := range [...][2]string{{":event-type", event}, {":message-type", "event"}} {
+		head = append(append(head, byte(len(h[0]))), h[0]...)
+		head = append(append(head, 7, 0, byte(len(h[1]))), h[1]...)
+	}
+	b := binary.BigEndian.AppendUint32(nil, uint32(16+len(head)+len(payload)))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(head)))
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	b = append(append(b, head...), payload...)
+	return string(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
 }
 
 // blanked puts … in the place of texts with a blank in them.
