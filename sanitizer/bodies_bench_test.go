@@ -69,15 +69,17 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkRewrite is the way of a body through a mode, without the rest of
-// Take.
-func BenchmarkRewrite(b *testing.B) {
+// BenchmarkModes is the whole of Take in the shape mode, and in the others what
+// they add to it. MB/cpu-s is per second of processor time.
+func BenchmarkModes(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, row := range []struct {
 		name string
 		mode trace.Mode
 		body string
 	}{
+		{"shape/prose=16k", trace.ModeShape, conversation(r, 16<<10)},
+		{"shape/keywords=16k", trace.ModeShape, keywordRich(r, 16<<10)},
 		{"redact/keywords=16k", trace.ModeRedact, keywordRich(r, 16<<10)},
 		{"redact/keywords=256k", trace.ModeRedact, keywordRich(r, 256<<10)},
 		{"redact/prose=16k", trace.ModeRedact, conversation(r, 16<<10)},
@@ -85,12 +87,19 @@ func BenchmarkRewrite(b *testing.B) {
 		{"filler/prose=16k", trace.ModeFiller, conversation(r, 16<<10)},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			s := start(b, Config{Mode: row.mode, Key: testKey}, discard{})
+			s := start(b, Config{Mode: row.mode, Key: testKey, FeatureShare: 1e-9}, discard{})
+			s.targets.seen = everyTarget()
 			b.SetBytes(int64(len(row.body)))
 			b.ReportAllocs()
 			body := []byte(row.body)
 			began := cpuTime()
 			for b.Loop() {
+				if row.mode == trace.ModeShape {
+					if err := s.Take(chat(1, 1, row.body)); err != nil {
+						b.Fatal(err)
+					}
+					continue
+				}
 				x := &trace.Exchange{Record: &trace.Record{}, ReqBody: body}
 				x.Record.APIKind, x.Record.ReqComplete = trace.KindOpenAIChat, true
 				s.setVocabulary(x.Record, "gpt-4o")
