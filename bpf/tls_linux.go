@@ -94,8 +94,8 @@ func (a *Attachment) Close() error {
 
 // Numbers of tls_func.
 const (
+	sslWriteEx   = 4
 	sslHandshake = 7
-	goRead       = 14
 )
 
 // ErrNoReturns says that a function's returns are not known where they must be.
@@ -107,16 +107,19 @@ var ErrNoReturns = errors.New("the returns of its functions are not known, and t
 func (t *Probes) AttachC(file *os.File, probes []Probe, atReturns bool) (*Attachment, error) {
 	var entries, exits places
 	for _, p := range probes {
-		entries.add(p.Func, p.Entry)
+		hidden := atReturns && len(p.Returns) == 0 && p.Func <= sslHandshake
 		switch {
-		case p.Func > sslHandshake: // what it does is known at its entry
-		case !atReturns:
-			exits.add(p.Func, p.Entry)
-		case len(p.Returns) == 0:
+		case hidden && p.Func <= sslWriteEx:
 			return nil, ErrNoReturns
-		default:
+		case hidden: // of what else has an end, others tell the same
+			continue
+		case p.Func > sslHandshake: // what it does is known at its entry
+		case atReturns:
 			exits.add(p.Func, p.Returns...)
+		default:
+			exits.add(p.Func, p.Entry)
 		}
+		entries.add(p.Func, p.Entry)
 	}
 	return t.attach(file, []part{
 		{tlsProgTlsExit, exits, !atReturns},

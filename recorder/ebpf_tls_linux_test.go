@@ -20,6 +20,7 @@ import (
 
 	"github.com/lambdac/lambdac/bpf"
 	"github.com/lambdac/lambdac/internal/testenv"
+	"github.com/lambdac/lambdac/trace"
 )
 
 // pythonHTTPS is http.server over TLS: it answers with what it was asked.
@@ -381,4 +382,86 @@ func TestTLSRetries(t *testing.T) {
 		said = seenBody{addrPort(c.LocalAddr()), "/slow", asked, string(body)}
 	})
 	wantBodies(t, got, []seenBody{said})
+}
+
+func init() {
+	peers["tls"] = func(arg string) {
+		cert, key, _ := strings.Cut(arg, " ")
+		l := listenTCP("127.0.0.1:0")
+		listening(l)
+		panic(http.ServeTLS(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			_, _ = io.WriteString(w, r.URL.Path+" "+string(b))
+		}), cert, key))
+	}
+}
+
+// The test's own program as a server needs no other programs: it runs on all
+// kernels.
+func TestTLSGoPeer(t *testing.T) {
+	testenv.Root(t)
+	cert, key := certFiles(t)
+	addr, _ := startPeer(t, "tls "+cert+" "+key)
+	c := tlsClient(t)
+	var said []seenBody
+	got, _ := recordTLS(t, addr, func() {
+		said = manyPosts(t, c, addr, 4, 5, 3000)
+		c.CloseIdleConnections()
+		time.Sleep(100 * time.Millisecond)
+	})
+	wantBodies(t, got, said)
+}
+
+// Where the kernel's return probes may harm, C functions are seen at their
+// return instructions.
+func TestTLSAtReturns(t *testing.T) {
+	testenv.Root(t)
+	cert, key := certFiles(t)
+	addr := startProgram(t, exec.Command(testenv.Python(t, "ssl"), "-c", pythonAsync, cert, key))
+	o := bpf.Options{Ports: []int{portOf(t, addr)}, Nested: true}
+	k, err := bpf.Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower, err := newTLSFollower(k, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower.careful = true
+	if err := follower.start(); err != nil {
+		t.Fatal(err)
+	}
+	src := newEBPFSource(k, readClocks)
+	src.side, src.tls = ebpfSide{server: true}, follower
+	r := startRecording(t, src, Config{KeepText: true})
+	c := tlsClient(t)
+	said := manyPosts(t, c, addr, 4, 5, 3000)
+	c.CloseIdleConnections()
+	time.Sleep(100 * time.Millisecond)
+	got, _ := r.stop()
+	wantBodies(t, got, said)
+}
+
+// A connection that was open before the recording: its next request is whole.
+func TestTLSJoinedLate(t *testing.T) {
+	testenv.Root(t)
+	cert, key := certFiles(t)
+	addr := startProgram(t, exec.Command(testenv.Python(t, "ssl"), "-c", pythonHTTPS, cert, key))
+	c := tlsClient(t)
+	ask(t, c, "https://"+addr+"/before", "unseen")
+	var next seenBody
+	got, _ := recordTLS(t, addr, func() {
+		ask(t, c, "https://"+addr+"/joined", "half seen")
+		next = seenBody{path: "/next", asked: "seen"}
+		next.client, next.answered = ask(t, c, "https://"+addr+next.path, next.asked)
+		c.CloseIdleConnections()
+		time.Sleep(100 * time.Millisecond)
+	})
+	if len(got.list) == 2 { // its answer alone: the call that read it began before
+		if x := got.list[0]; x.Record.Outcome != trace.OutcomeCutByCapture || x.Record.ReqComplete {
+			t.Errorf("a request that was not seen: %s, %v", x.Target, x.Record.Outcome)
+		}
+		got.list = got.list[1:]
+	}
+	wantBodies(t, got, []seenBody{next})
 }

@@ -88,6 +88,17 @@ type tlsProcess struct {
 // followTLS puts probes on what runs now, and goes on doing so until it is
 // closed.
 func followTLS(k *bpf.Kernel, o bpf.Options) (*tlsFollower, error) {
+	f, err := newTLSFollower(k, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.start(); err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+func newTLSFollower(k *bpf.Kernel, o bpf.Options) (*tlsFollower, error) {
 	probes, err := k.LoadProbes(o)
 	if err != nil {
 		return nil, err
@@ -96,15 +107,18 @@ func followTLS(k *bpf.Kernel, o bpf.Options) (*tlsFollower, error) {
 	if err := unix.Uname(&uts); err != nil {
 		return nil, errors.Join(fmt.Errorf("read kernel version: %w", err), probes.Close())
 	}
-	f := &tlsFollower{
+	return &tlsFollower{
 		probes: probes, scanner: tlslib.NewScanner("/proc"),
 		careful: runtime.GOARCH == "amd64" && returnProbesHarm(unix.ByteSliceToString(uts.Release[:])),
 		keep:    keepUnused, waiting: make(chan newCode, maxWaiting), stop: make(chan struct{}), done: make(chan struct{}),
 		files: make(map[tlslib.FileID]*probedFile), processes: make(map[int]*tlsProcess),
-	}
+	}, nil
+}
+
+func (f *tlsFollower) start() error {
 	pids, err := f.scanner.PIDs()
 	if err != nil {
-		return nil, errors.Join(err, probes.Close())
+		return err
 	}
 	for _, pid := range pids {
 		if pid != os.Getpid() {
@@ -112,7 +126,7 @@ func followTLS(k *bpf.Kernel, o bpf.Options) (*tlsFollower, error) {
 		}
 	}
 	go f.run()
-	return f, nil
+	return nil
 }
 
 // returnProbesHarm reports whether a kernel's return probes use a system call
