@@ -11,7 +11,7 @@ export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 # The packages in which goroutines share memory.
 CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./cmd/lambdac
 
-.PHONY: build demo test test-kernel race check fuzz bench calibrate python-env node-env real-server clean
+.PHONY: build demo test test-kernel race check fuzz bench second-opinion calibrate python-env node-env real-server clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
@@ -52,6 +52,9 @@ fuzz: ## each fuzz test for FUZZTIME
 
 bench: ## speed figures, with bytes/s and allocations
 	$(GO) test -run '^$$' -bench . -benchmem $(or $(PKG),./...)
+
+second-opinion: ## gitleaks beside the detectors and the audit; a module of its own
+	cd sanitizer/audit/gitleaks_test && $(GO) vet ./... && $(GO) test ./...
 
 calibrate: ## the full calibration tables and all demo seeds; an hour or so
 	LAMBDAC_CALIBRATE=1 $(GO) test -timeout 3h -run 'Calibrat' -v ./...

@@ -73,7 +73,7 @@ func isKey(v []byte) bool {
 			letters++
 		}
 	}
-	return letters >= 3 && digits >= 3 && entropy(v) >= 3 && !strings.ContainsRune(string(v[:1]), '.')
+	return letters >= 3 && digits >= 3 && entropy(v) >= 3 && !strings.Contains(string(v), ".") // a.b is a name in a program
 }
 
 // isMailHost reports the host of a mail address that can be someone's: not
@@ -224,8 +224,11 @@ func isRandom(v []byte) bool {
 	if strings.HasPrefix(string(v), "sha256-") || strings.HasPrefix(string(v), "sha384-") || strings.HasPrefix(string(v), "sha512-") {
 		return false
 	}
-	digits, capitals, marks := 0, 0, 0
-	for _, c := range v {
+	digits, capitals, marks, turns := 0, 0, 0, 0
+	for i, c := range v {
+		if i > 0 && kindOf(c) != kindOf(v[i-1]) && (kindOf(v[i-1]) != 'A' || kindOf(c) != 'a') {
+			turns++
+		}
 		switch {
 		case isDigit(c):
 			digits++
@@ -235,7 +238,18 @@ func isRandom(v []byte) bool {
 			marks++
 		}
 	}
-	return digits >= 3 && capitals >= 4 && len(v)-digits-capitals-marks >= 4 && marks*8 <= len(v) && entropy(v) >= 4.4
+	return digits >= 3 && capitals >= 4 && len(v)-digits-capitals-marks >= 4 && marks*8 <= len(v) && turns*10 >= len(v)*3 && entropy(v) >= 4.4
+}
+
+// kindOf is 'A' for a capital, '0' for a digit, 'a' for the rest.
+func kindOf(c byte) byte {
+	switch {
+	case isCapital(c):
+		return 'A'
+	case isDigit(c):
+		return '0'
+	}
+	return 'a'
 }
 
 // isMixed reports 1 KiB or more with digits and letters of both cases.

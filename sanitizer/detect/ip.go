@@ -47,9 +47,12 @@ func (j *job) address(start, end int) {
 		return
 	}
 	const longest = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255")
+	word := start
 	start = (hexAny | colon | dash).back(j.text, start, longest)
-	if j.mac(start) {
-		return
+	for at := start; at <= word; at++ { // "key:00:1a:…" begins after a mark
+		if (at == start || j.text[at-1] == ':') && j.mac(at) {
+			return
+		}
 	}
 	for start < end && j.text[start] == '-' {
 		start++

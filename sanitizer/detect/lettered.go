@@ -4,8 +4,10 @@ package detect
 // letters too. It returns the end of what it judged.
 func (j *job) lettered(at, end int) int {
 	start := (letters | under).back(j.text, at, 8)
-	for start < at && (j.escaped(start+1) || j.escaped(start)) {
-		start++
+	for border := at - 1; border > start; border-- {
+		if j.escaped(border) { // the letters of "\n" or "\u00e4" are none of the word
+			start = border
+		}
 	}
 	j.steps += at - start
 	stop := j.run(alnum|under, end, 64)

@@ -27,6 +27,10 @@ type number struct {
 // where they stand alone, rules for letters and digits where letters stand
 // beside.
 func (j *job) number(at int) {
+	if j.byteAt(at-1) == 'u' && j.byteAt(at-2) == '\\' && hexAny.run(j.text, at, 4) == at+4 {
+		j.numberEnd = at + 4 // an escape of JSON
+		return
+	}
 	end := j.run(digit, at, len(j.text))
 	j.numberEnd = end
 	if at > 0 && (letters|under).in(j.text[at-1]) && !j.escaped(at) || (letters | under).in(j.byteAt(end)) {

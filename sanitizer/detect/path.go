@@ -1,12 +1,17 @@
 package detect
 
-import "bytes"
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
 
 // commonUsers are names of no one: accounts that systems and images have.
 var commonUsers = [...]string{"user", "users", "username", "your_username", "yourname", "me", "you", "root", "runner", "ubuntu", "debian", "admin", "app", "shared", "public", "default", "node", "circleci", "vscode", "vagrant", "linuxbrew", "ec2-user", "all users"}
 
 // home judges the segment after /home/, /Users/ or \Users\ at [start, end):
-// it is a user's name if the path is absolute.
+// it is a user's name if the path is absolute. The finding covers the folder's
+// name too: without it nobody takes what is put there for a name.
 func (j *job) home(start, end int) {
 	mark := j.text[start]
 	if mark == '/' && !j.has(start, "/home/") && !j.has(start, "/Users/") || mark == '/' && !j.isAbsolute(start) {
@@ -27,7 +32,7 @@ func (j *job) home(start, end int) {
 			return
 		}
 	}
-	j.add("home_path", Path, end, stop)
+	j.add("home_path", Path, start+1, stop)
 }
 
 // isAbsolute reports that the path that holds the slash at at begins with
@@ -36,7 +41,8 @@ func (j *job) isAbsolute(at int) bool {
 	start := (word | slash).back(j.text, at, 64)
 	j.steps += at - start
 	if start == at {
-		return !(dot | high | tilde).in(j.byteAt(at - 1))
+		before, _ := utf8.DecodeLastRune(j.text[max(0, at-utf8.UTFMax):at])
+		return before != '.' && before != '~' && !unicode.IsLetter(before)
 	}
 	return j.text[start] == '/' && (j.byteAt(start+1) != '/' || j.has(start-5, "file:"))
 }

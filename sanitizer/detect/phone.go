@@ -10,7 +10,7 @@ func (j *job) phone(num *number) int {
 	if j.byteAt(start-1) == '(' {
 		open--
 	}
-	if j.byteAt(open-1) == '+' {
+	if j.byteAt(open-1) == '+' && !alnum.in(j.byteAt(open-2)) { // not 1e+100
 		if end := j.international(num); end > 0 {
 			return j.addPhone(open-1, end)
 		}
@@ -26,7 +26,7 @@ func (j *job) phone(num *number) int {
 		return 0
 	case j.near(nearPhone, start) && !looksLikeDate(num) && (groups > 1 || total >= 9 || start-j.last[nearPhone] < 12):
 		return j.addPhone(open, end)
-	case blank.in(j.byteAt(start-1)) && digit.in(j.byteAt(start-2)): // a column of a table or of a dump
+	case (blank | colon).in(j.byteAt(start-1)) && digit.in(j.byteAt(start-2)): // a column of a table, a time
 		return 0
 	case num.digits[0] == 0 && num.digits[1] != 0 && (total == 10 || total == 11) && groups >= 2 && groups <= 5 && j.trunk(num, groups):
 		return j.addPhone(open, end)

@@ -45,7 +45,7 @@ var otherRules = [...]Rule{
 	{"birth_date", BirthDate, "date after a word for birth"},
 	{"ip", IP, "IPv4 or IPv6 address but loopback and unspecified"},
 	{"mac", MAC, "hardware address"},
-	{"home_path", Path, "user's name after /home/, /Users/ or \\Users\\"},
+	{"home_path", Path, "/home/, /Users/ or \\Users\\ with a user's name"},
 	{"git_remote", Host, "git@host:owner/repository"},
 	{"private_host", Host, "host under .internal, .local, .corp and the like"},
 	{"cloud_host", Host, "host name of a rented resource: *.amazonaws.com, *.openai.azure.com and the like"},

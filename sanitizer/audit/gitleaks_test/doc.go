@@ -1,0 +1,3 @@
+// Package gitleaks compares the detectors and the audit with gitleaks, in
+// tests only.
+package gitleaks

@@ -1,0 +1,27 @@
+package detect
+
+import "testing"
+
+// Texts hold JSON that was escaped and cut: the letters of an escape are none of
+// the word that follows.
+func TestAfterEscapes(t *testing.T) {
+	s, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ text, rule string }{
+		{`{"note":"\tNTLBLF63D05H646C\t"}`, "it_cf"},
+		{`\nGB58BUKB21845643378881\n`, "iban"},
+		{`\u00e4GB58BUKB21845643378881`, "iban"},
+		{`\u003c164-72-7330\u003e`, "us_ssn"},
+		{`\u0026203.0.113.77`, "ip"},
+		{`key:81:bc:ce:49:68:21`, "mac"},
+		{`face:81:bc:ce:49:68:21`, "mac"},
+		{`→/home/dxooaduxr/notes←`, "home_path"},
+	} {
+		found := s.Find(nil, []byte(tc.text))
+		if len(found) != 1 || found[0].Rule != tc.rule {
+			t.Errorf("in %s: %v, want %s", tc.text, found, tc.rule)
+		}
+	}
+}
