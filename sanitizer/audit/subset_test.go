@@ -2,10 +2,10 @@ package audit
 
 import (
 	"fmt"
+	"go/build"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +28,7 @@ func TestCalibrateAgainstDetectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, root := range append([]string{filepath.Join(runtime.GOROOT(), "src")}, strings.Fields(os.Getenv("LAMBDAC_CORPUS"))...) {
+	for _, root := range append([]string{filepath.Join(build.Default.GOROOT, "src")}, strings.Fields(os.Getenv("LAMBDAC_CORPUS"))...) {
 		size, left := 0, 0
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() || size > 4e6 || !slices.Contains([]string{".go", ".py", ".txt", ".md", ".html"}, filepath.Ext(path)) {

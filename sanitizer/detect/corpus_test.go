@@ -2,12 +2,12 @@ package detect
 
 import (
 	"fmt"
+	"go/build"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +41,7 @@ func TestCalibrateFalseFindings(t *testing.T) {
 		}
 		fmt.Println()
 	}
-	for _, root := range append([]string{filepath.Join(runtime.GOROOT(), "src")}, strings.Fields(os.Getenv("LAMBDAC_CORPUS"))...) {
+	for _, root := range append([]string{filepath.Join(build.Default.GOROOT, "src")}, strings.Fields(os.Getenv("LAMBDAC_CORPUS"))...) {
 		count(root, corpus(t, root, 4e6))
 	}
 	count("log", [][]byte{jsonLog(4e6)})

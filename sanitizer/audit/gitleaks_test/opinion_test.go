@@ -34,8 +34,10 @@ const (
 
 // kinds invent credentials as their issuers make them.
 var kinds = map[string]func(r *rand.Rand) string{
-	"anthropic":  func(r *rand.Rand) string { return "sk-ant-api03-" + invent(r, 93, url64) + "AA" },
-	"openai":     func(r *rand.Rand) string { return "sk-proj-" + invent(r, 74, url64) + "T3BlbkFJ" + invent(r, 74, url64) },
+	"anthropic": func(r *rand.Rand) string { return "sk-ant-api03-" + invent(r, 93, url64) + "AA" },
+	"openai": func(r *rand.Rand) string {
+		return "sk-proj-" + invent(r, 74, url64) + "T3BlbkFJ" + invent(r, 74, url64)
+	},
 	"openai old": func(r *rand.Rand) string { return "sk-" + invent(r, 20, alnum62) + "T3BlbkFJ" + invent(r, 20, alnum62) },
 	"openrouter": func(r *rand.Rand) string { return "sk-or-v1-" + invent(r, 64, hex16) },
 	"google":     func(r *rand.Rand) string { return "AIza" + invent(r, 35, url64) },
@@ -43,14 +45,18 @@ var kinds = map[string]func(r *rand.Rand) string{
 	"groq":       func(r *rand.Rand) string { return "gsk_" + invent(r, 52, alnum62) },
 	"xai":        func(r *rand.Rand) string { return "xai-" + invent(r, 80, alnum62) },
 	"github":     func(r *rand.Rand) string { return "ghp_" + invent(r, 36, alnum62) },
-	"github pat": func(r *rand.Rand) string { return "github_pat_" + invent(r, 22, alnum62) + "_" + invent(r, 59, alnum62) },
-	"gitlab":     func(r *rand.Rand) string { return "glpat-" + invent(r, 20, url64) },
-	"aws":        func(r *rand.Rand) string { return "AKIA" + invent(r, 16, base32) },
-	"slack":      func(r *rand.Rand) string { return "xoxb-" + invent(r, 12, "123456789") + "-" + invent(r, 13, "123456789") + "-" + invent(r, 24, alnum62) },
-	"stripe":     func(r *rand.Rand) string { return "sk_live_" + invent(r, 24, alnum62) },
-	"sendgrid":   func(r *rand.Rand) string { return "SG." + invent(r, 22, url64) + "." + invent(r, 43, url64) },
-	"npm":        func(r *rand.Rand) string { return "npm_" + invent(r, 36, alnum62) },
-	"digital":    func(r *rand.Rand) string { return "dop_v1_" + invent(r, 64, hex16) },
+	"github pat": func(r *rand.Rand) string {
+		return "github_pat_" + invent(r, 22, alnum62) + "_" + invent(r, 59, alnum62)
+	},
+	"gitlab": func(r *rand.Rand) string { return "glpat-" + invent(r, 20, url64) },
+	"aws":    func(r *rand.Rand) string { return "AKIA" + invent(r, 16, base32) },
+	"slack": func(r *rand.Rand) string {
+		return "xoxb-" + invent(r, 12, "123456789") + "-" + invent(r, 13, "123456789") + "-" + invent(r, 24, alnum62)
+	},
+	"stripe":   func(r *rand.Rand) string { return "sk_live_" + invent(r, 24, alnum62) },
+	"sendgrid": func(r *rand.Rand) string { return "SG." + invent(r, 22, url64) + "." + invent(r, 43, url64) },
+	"npm":      func(r *rand.Rand) string { return "npm_" + invent(r, 36, alnum62) },
+	"digital":  func(r *rand.Rand) string { return "dop_v1_" + invent(r, 64, hex16) },
 	"jwt": func(r *rand.Rand) string {
 		return "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"`+invent(r, 20, hex16)+`"}`)) + "." + invent(r, 43, url64)
 	},
@@ -61,9 +67,11 @@ var kinds = map[string]func(r *rand.Rand) string{
 		}
 		return "-----BEGIN RSA PRIVATE KEY-----\n" + b.String() + "-----END RSA PRIVATE KEY-----"
 	},
-	"url":      func(r *rand.Rand) string { return "postgres://svc:" + invent(r, 12, alnum62) + "@db7/orders" },
-	"password": func(r *rand.Rand) string { return "password: " + invent(r, 10, alnum62+"!#") + invent(r, 2, "0123456789") },
-	"api key":  func(r *rand.Rand) string { return "api_key=" + invent(r, 32, hex16) },
+	"url": func(r *rand.Rand) string { return "postgres://svc:" + invent(r, 12, alnum62) + "@db7/orders" },
+	"password": func(r *rand.Rand) string {
+		return "password: " + invent(r, 10, alnum62+"!#") + invent(r, 2, "0123456789")
+	},
+	"api key": func(r *rand.Rand) string { return "api_key=" + invent(r, 32, hex16) },
 }
 
 var surroundings = []string{
