@@ -206,7 +206,7 @@ func (k *Kernel) Lengths(visit func(cookie uint64, pos [2]int64)) error {
 type connValue struct {
 	Cookie uint64
 	Pos    [2]int64
-	_      [72]byte
+	_      [80]byte
 }
 
 // Detach ends the flow of events. Those in the rings can still be read.

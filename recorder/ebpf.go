@@ -104,8 +104,9 @@ func (s *ebpfSource) Next() (Segment, error) {
 			continue
 		}
 		if s.closed.Load() {
-			if err := s.end(); err != nil {
-				return Segment{}, fmt.Errorf("capture by eBPF: %w", err)
+			if err := s.end(); err != nil { // what was seen is good all the same
+				s.stats.Warnings = append(s.stats.Warnings, fmt.Sprintf("the end of the recording may be incomplete: %v", err))
+				s.done = true
 			}
 			continue
 		}
@@ -246,6 +247,6 @@ func (s *ebpfSource) Stats() SourceStats {
 	for _, n := range counts.Filtered {
 		st.Filtered += int64(n.Events)
 	}
-	st.Warnings = s.warnings(&counts)
+	st.Warnings = append(slices.Clone(st.Warnings), s.warnings(&counts)...)
 	return st
 }

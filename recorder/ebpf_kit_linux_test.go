@@ -166,6 +166,9 @@ func (r *running) stop() (*collector, Report) {
 	if r.err != nil {
 		r.t.Fatal(r.err)
 	}
+	if all := strings.Join(r.rep.Warnings, "\n"); strings.Contains(all, "may be incomplete") {
+		r.t.Error(all)
+	}
 	return &r.sink, r.rep
 }
 

@@ -1,0 +1,144 @@
+//go:build amd64 || arm64
+
+package recorder
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lambdac/lambdac/bpf"
+	"github.com/lambdac/lambdac/trace"
+)
+
+// TestEBPFOverflow is case 21: nobody reads a small ring while much more goes
+// through it. What is lost has its place and its length, Σwant = Σhave +
+// Σreasons, nothing with a hole is complete, and what comes later is.
+func TestEBPFOverflow(t *testing.T) {
+	addr, _ := startPeer(t, "pour")
+	src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}, RingBytes: 1 << 16, ControlBytes: 1 << 16}).(*ebpfSource)
+	const conns = 4
+	var open []interface{ Close() error }
+	ask := func(n int) {
+		c := dialPeer(t, addr)
+		open = append(open, c)
+		say(t, c, fmt.Sprintf("GET /%d?%d HTTP/1.1\r\nHost: h\r\n\r\n", len(open), n))
+		hear(t, c, len(headOf(n*1000))+n*1000)
+	}
+	for range conns {
+		ask(400)
+	}
+	open[0].Close() // its tail is lost, and told by its end
+	r := startRecording(t, src, Config{})
+	waitDrained(t, src)
+	for range conns {
+		ask(2)
+	}
+	got, rep := r.stop()
+
+	checkIdentity(t, src, rep)
+	if rep.Totals.LostByReason["ring_full"] == 0 {
+		t.Error("nothing was lost: the test shows nothing")
+	}
+	later := 0
+	for _, x := range got.list {
+		b := briefOf(x)
+		switch {
+		case strings.HasSuffix(b.Target, "?2"):
+			later++
+			if b.Outcome != "ok" || b.RespBytes != 2000 {
+				t.Errorf("afterwards: %+v", b)
+			}
+		case x.Record.RespComplete || x.Record.Outcome == trace.OutcomeOK:
+			t.Errorf("complete with a hole: %+v", b)
+		}
+	}
+	if later != conns {
+		t.Errorf("%d later exchanges, want %d: %v", later, conns, rep.Warnings)
+	}
+}
+
+// waitDrained waits until the source has read what there is.
+func waitDrained(t *testing.T, src *ebpfSource) {
+	t.Helper()
+	for range 1000 {
+		if src.kernel.Fill() == 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the ring is never empty")
+}
+
+// checkIdentity compares the kernel's counts with each other and with those of
+// the recording.
+func checkIdentity(t *testing.T, src *ebpfSource, rep Report) {
+	t.Helper()
+	var want, have, lost, told int64
+	for d := range 2 {
+		w, h := src.counts.Want[d].Bytes, src.counts.Have[d].Bytes
+		sum := h
+		for _, n := range src.counts.Lost {
+			sum += n[d].Bytes
+			lost += int64(n[d].Bytes)
+		}
+		if w != sum {
+			t.Errorf("direction %d: want %d bytes ≠ have %d + lost %v", d, w, h, src.counts.Lost)
+		}
+		want, have = want+int64(w), have+int64(h)
+	}
+	for reason, n := range rep.Totals.LostByReason {
+		if strings.HasPrefix(reason, blindPrefix) && reason != "blind:tls" {
+			continue
+		}
+		told += n
+	}
+	if rep.Totals.BytesSeen != want || told != lost || rep.Totals.BytesSeen-told != have {
+		t.Errorf("recorded: seen %d, lost %v; the kernel: want %d = have %d + lost %v",
+			rep.Totals.BytesSeen, rep.Totals.LostByReason, want, have, src.counts.Lost)
+	}
+}
+
+// TestEBPFLadder steps through what is left out under pressure: arrivals,
+// routes, lengths and statuses stay.
+func TestEBPFLadder(t *testing.T) {
+	addr, _ := startPeer(t, "pour")
+	for step := bpf.All; step <= bpf.StartsOnly; step++ {
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}}).(*ebpfSource)
+			if err := src.kernel.SetLadder(step); err != nil {
+				t.Fatal(err)
+			}
+			const n = 8
+			r := startRecording(t, src, Config{})
+			for i := range n {
+				c := dialPeer(t, addr)
+				say(t, c, fmt.Sprintf("GET /%d?100 HTTP/1.1\r\nHost: h\r\n\r\n", i))
+				hear(t, c, len(headOf(100_000))+100_000)
+				c.Close()
+			}
+			got, rep := r.stop()
+			checkIdentity(t, src, rep)
+			if len(got.list) != n {
+				t.Fatalf("%d exchanges, want %d: %v", len(got.list), n, rep.Warnings)
+			}
+			complete := 0
+			for i, x := range got.list {
+				rec := x.Record
+				if x.Target != fmt.Sprintf("/%d?100", i) || *rec.StatusCode != 200 || rec.RespWireBytes != 100_000 {
+					t.Errorf("%s: status %v, %d bytes", x.Target, *rec.StatusCode, rec.RespWireBytes)
+				}
+				if rec.RespComplete {
+					complete++
+				}
+			}
+			switch {
+			case step <= bpf.CapBodies && complete != n, // writes of 1000 bytes
+				step == bpf.SampleBodies && (complete == 0 || complete == n),
+				step >= bpf.HeadsOnly && complete != 0:
+				t.Errorf("step %d: %d of %d answers complete", step, complete, n)
+			}
+		})
+	}
+}
