@@ -161,7 +161,7 @@ func (s *Sanitizer) Close() error {
 	err := s.out.SetManifest(func(m *trace.Manifest) {
 		m.CapturedTargets = append(m.CapturedTargets, hashes...)
 		m.Losses = s.losses
-		m.NullReasons = withReasons(m.NullReasons)
+		m.NullReasons = withReasons(m.NullReasons, s.cfg.Mode)
 		m.Warnings = append(m.Warnings, warnings...)
 	})
 	if err != nil {
@@ -171,9 +171,12 @@ func (s *Sanitizer) Close() error {
 }
 
 // withReasons says why columns of every record are NULL.
-func withReasons(reasons map[string]string) map[string]string {
+func withReasons(reasons map[string]string, mode trace.Mode) map[string]string {
 	if reasons == nil {
 		reasons = make(map[string]string)
+	}
+	if mode == trace.ModeFiller {
+		return reasons
 	}
 	for _, column := range []string{"tokenizer_id", "template_overhead_tokens"} {
 		if _, ok := reasons[column]; !ok {
@@ -185,7 +188,7 @@ func withReasons(reasons map[string]string) map[string]string {
 
 // warnings tells what was forgotten or given up.
 func (s *Sanitizer) warnings() []string {
-	list := s.refused.warnings()
+	list := append(s.refused.warnings(), s.bodies.warnings(s.cfg.Mode)...)
 	for _, w := range []struct {
 		n    int64
 		text string

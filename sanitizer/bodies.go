@@ -23,7 +23,8 @@ type bodies struct {
 	redactor *redactor
 	mode     bodyMode // one of them
 	pace     pace
-	// left counts the exchanges without texts because there was no time.
+	// kept and left count the exchanges whose texts were to be kept, and those
+	// for which there was no time.
 	kept, left int64
 }
 
@@ -67,6 +68,7 @@ func (s *Sanitizer) keepBodies(x *trace.Exchange) {
 		s.tally.add("behind", "body", 1)
 		return
 	}
+	defer b.pace.spend(began, len(x.ReqBody)+len(x.RespBody))
 	b.kept++
 	s.setVocabulary(rec, x.Said.RequestModel)
 	whole := s.keepRequest(x)
@@ -79,7 +81,15 @@ func (s *Sanitizer) keepBodies(x *trace.Exchange) {
 	case rec.BodyState == trace.BodyDroppedPolicy:
 		rec.BodyState = trace.BodyDroppedUnparsable
 	}
-	b.pace.spend(began)
+}
+
+// warnings tells what was not kept; b may be nil.
+func (b *bodies) warnings(mode trace.Mode) (list []string) {
+	if b == nil || b.left == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d exchanges came too fast for the mode %s and were kept as shape: it makes %.3g MB/s here",
+		b.left, b.left+b.kept, mode, b.pace.rate())}
 }
 
 // setVocabulary chooses the vocabulary in which the texts of a model's exchange

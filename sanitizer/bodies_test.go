@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -297,6 +298,56 @@ func TestFillerBodies(t *testing.T) {
 	properties, _ := jsonAt(t, got, "tools", 0, "function", "parameters", "properties").(map[string]any)
 	if _, there := properties[required]; !ok || !there {
 		t.Errorf("required %q is none of the properties %v", required, properties)
+	}
+}
+
+// Live traffic that comes too fast is kept as shape, counted, and blocks of
+// bytes are none of the blocks of tokens.
+func TestBodiesOfFastTraffic(t *testing.T) {
+	out := &memory{}
+	s, err := New(Config{Key: testKey, Mode: trace.ModeFiller, Live: true, FeatureShare: 1e-9}, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.targets.seen = everyTarget()
+	body := messages(strings.Repeat("some words of a prompt ", 20))
+	for n := range uint64(3) {
+		if n == 1 {
+			s.bodies.pace.spent = time.Hour
+		}
+		if n == 2 {
+			s.bodies.pace.from = time.Time{} // long ago
+		}
+		if err := s.Take(chat(n, int64(n), body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []trace.BodyState{trace.BodyFiller, trace.BodyDroppedPolicy, trace.BodyFiller} {
+		rec := out.records[n]
+		if kept := want == trace.BodyFiller; rec.BodyState != want || (len(rec.Bodies) > 0) != kept || (rec.PrefixBlockIDs[0] < firstByteBlock) != kept {
+			t.Errorf("%d: %s, %d bodies, blocks %v", n, rec.BodyState, len(rec.Bodies), rec.PrefixBlockIDs)
+		}
+	}
+	if all := strings.Join(out.manifest.Warnings, "\n"); !strings.Contains(all, "1 of 3 exchanges came too fast for the mode filler and were kept as shape") {
+		t.Errorf("warnings %q", all)
+	}
+	if _, said := out.manifest.NullReasons["tokenizer_id"]; said {
+		t.Error("a reason why there is no tokenizer")
+	}
+}
+
+// Base64 in base64 is opened, and what has more layers is not kept.
+func TestRedactOpensBase64(t *testing.T) {
+	deep := "the key " + secretKey + " is old"
+	for layer := range 6 {
+		got := bodyOf(keep(t, trace.ModeRedact, chat(1, 1, messages("x "+deep+" y"))), trace.SideRequest)
+		if layer > 0 && strings.Contains(got, deep) || strings.Contains(got, secretKey) {
+			t.Errorf("%d layers: %s", layer, got)
+		}
+		deep = base64Of(deep)
 	}
 }
 

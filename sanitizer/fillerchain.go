@@ -12,6 +12,10 @@ import (
 // blockTokens is the size of a prefix block in tokens.
 const blockTokens = 16
 
+// firstByteBlock is where the ids of blocks of bytes begin in a filler trace,
+// whose exchanges have either these or blocks of tokens.
+const firstByteBlock = 1 << 40
+
 // tokenChain turns the tokens of a prompt into block ids and into words:
 //
 //	h_0 = HMAC(key, model, adapter, cache salt)

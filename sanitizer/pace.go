@@ -8,6 +8,9 @@ import "time"
 type pace struct {
 	from  time.Time
 	spent time.Duration
+	// work is the time spent since the beginning, on so many bytes.
+	work  time.Duration
+	bytes int64
 }
 
 const (
@@ -27,5 +30,13 @@ func (p *pace) behind(now time.Time) bool {
 	return p.spent > paceBurst+time.Duration(paceShare*float64(now.Sub(p.from)))
 }
 
-// spend notes work that began at a time.
-func (p *pace) spend(began time.Time) { p.spent += time.Since(began) }
+// spend notes work on n bytes that began at a time.
+func (p *pace) spend(began time.Time, n int) {
+	d := time.Since(began)
+	p.spent, p.work, p.bytes = p.spent+d, p.work+d, p.bytes+int64(n)
+}
+
+// rate is how much was done in MB/s of the time spent.
+func (p *pace) rate() float64 {
+	return float64(p.bytes) / 1e6 / max(p.work, time.Microsecond).Seconds()
+}

@@ -59,16 +59,18 @@ func (r *redactor) find(name, text []byte) []detect.Finding {
 // maxEncoded bounds the layers of base64 that are opened.
 const maxEncoded = 3
 
-// hidden looks into what a run of base64 decodes to.
+// hidden looks into what a run of base64 decodes to. What has more layers than
+// that counts as found.
 func (r *redactor) hidden(decoded []byte, layers int) (rule string, ok bool) {
 	if found := r.scanner.Find(nil, decoded); len(found) > 0 {
 		return found[0].Rule, true
 	}
-	if layers > 0 {
-		for _, inner := range encodedRuns(decoded) {
-			if rule, ok := r.hidden(inner, layers-1); ok {
-				return rule, true
-			}
+	for _, inner := range encodedRuns(decoded) {
+		if layers == 0 {
+			return "too_deep", true
+		}
+		if rule, ok := r.hidden(inner, layers-1); ok {
+			return rule, true
 		}
 	}
 	return "", false

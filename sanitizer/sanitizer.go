@@ -87,6 +87,9 @@ func prepare(cfg Config, out Output) (*Sanitizer, error) {
 	if s.bodies, err = newBodies(&s.cfg, keys, &s.tally); err != nil {
 		return nil, err
 	}
+	if cfg.Mode == trace.ModeFiller {
+		s.chain.next = firstByteBlock
+	}
 	return s, nil
 }
 
