@@ -216,7 +216,11 @@ func dump(t *testing.T, r *trace.Record) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(rec) + string(features) + fmt.Sprint(r.Bodies)
+	var bodies strings.Builder
+	for _, b := range r.Bodies {
+		fmt.Fprintf(&bodies, "%s: %s\n", b.Side, b.Body)
+	}
+	return string(rec) + string(features) + bodies.String()
 }
 
 func TestEqualKeyEqualRecords(t *testing.T) {
