@@ -23,16 +23,20 @@ func TestPublishedSchema(t *testing.T) {
 	jsonschema.Published(t, "../../docs/schema/audit.v1.json", ReportSchema, Report{}, ".")
 }
 
-// directory writes a trace of a few records and returns its path.
-func directory(t *testing.T, change func(r *trace.Record), manifest func(m *trace.Manifest)) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "trace")
-	m := &trace.Manifest{
+func manifest() *trace.Manifest {
+	return &trace.Manifest{
 		Schema: trace.ManifestSchema, SchemaVersion: trace.SchemaVersion, TraceID: "0123456789abcdef0123456789abcdef",
 		TimeBase: trace.TimeRelative, Seal: &trace.Seal{Mode: trace.ModeShape, Version: "test"}, Warnings: []string{},
 	}
-	if manifest != nil {
-		manifest(m)
+}
+
+// directory writes a trace of a few records and returns its path.
+func directory(t *testing.T, change func(r *trace.Record), told func(m *trace.Manifest)) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "trace")
+	m := manifest()
+	if told != nil {
+		told(m)
 	}
 	w, err := tracedir.Create(path, m, tracedir.Options{})
 	if err != nil {

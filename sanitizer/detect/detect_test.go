@@ -1,6 +1,8 @@
 package detect
 
 import (
+	"bytes"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -123,4 +125,17 @@ func FuzzFind(f *testing.F) {
 			t.Errorf("%d steps for %d bytes", steps, len(text))
 		}
 	})
+}
+
+// TestDocumented: the page for users names every rule.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/sanitizer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range Rules() {
+		if !bytes.Contains(page, []byte("`"+r.Name+"`")) {
+			t.Errorf("docs/sanitizer.md does not name the rule %s", r.Name)
+		}
+	}
 }
