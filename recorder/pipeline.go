@@ -26,6 +26,9 @@ func (c *conn) crowd(e *exchange) {
 	e.finish(c.over)
 	c.queue[last] = c.owe(e.x.Method)
 	if len(c.queue) >= maxOwed {
+		for _, each := range c.queue {
+			each.holed(hole{gaps: 1, capped: true})
+		}
 		c.finishAll()
 		c.turnBlind(blindPipelined)
 		c.req.turnOpaque()
