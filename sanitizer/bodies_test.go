@@ -128,6 +128,49 @@ func TestRedactSurrogates(t *testing.T) {
 	}
 }
 
+// What is put in the place of a finding has its tokens, under both
+// vocabularies; the sentence around has them but for the two borders, where
+// tokens join or part.
+func TestRedactKeepsTheLoad(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	s := start(t, Config{Key: testKey, Mode: trace.ModeRedact}, &memory{})
+	around := []string{"my key is %s, thanks", "key=%s;", `"%s"`, "(%s)", "see %s", "%s\n", "<%s>", "Bearer %s", " mail %s today", "password: %s"}
+	for _, name := range []string{tokens.CL100K, tokens.O200K} {
+		voc, err := tokens.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.bodies.redactor.voc = voc
+		var n, exact, drift int
+		for _, kind := range plantedKinds() {
+			for _, format := range around {
+				text := fmt.Appendf(nil, format, kind.make(r))
+				found := slices.Clone(s.bodies.redactor.find(nil, text))
+				if len(found) == 0 {
+					continue
+				}
+				span := text[found[0].Start:found[0].End]
+				words := s.bodies.redactor.wordsOf(span).append(nil, voc.Count(span), ' ')
+				if got, want := voc.Count(words), voc.Count(span); got != want {
+					t.Fatalf("%s: %q has %d tokens, its words %d", name, span, want, got)
+				}
+				d := voc.Count(s.bodies.redactor.text(nil, nil, text)) - voc.Count(text)
+				if d < -2*len(found) || d > 2*len(found) {
+					t.Errorf("%s: %q is %d tokens off", name, text, d)
+				}
+				n, drift = n+1, drift+d
+				if d == 0 {
+					exact++
+				}
+			}
+		}
+		if n < 200 || exact*10 < n*6 || drift*20 > n || drift*20 < -n {
+			t.Errorf("%s: %d of %d sentences are exact, all together %d tokens off", name, exact, n, drift)
+		}
+		t.Logf("%s: %d of %d sentences are exact, all together %d tokens off", name, exact, n, drift)
+	}
+}
+
 // trace.md §8 case 18: a secret over any number of deltas is found, and what
 // came around it in the same deltas stays in them.
 func TestRedactOverDeltas(t *testing.T) {
@@ -408,7 +451,12 @@ func checkBodies(t *testing.T, name, dir string, mode trace.Mode) (rows int) {
 			t.Errorf("%s: a %s is no JSON", name, b.Side)
 		}
 		if b.Side == trace.SideRequest {
-			if err := llmwire.VisitText(kinds[b.RequestID], b.Body, func(trace.Role, []byte) {}); err != nil {
+			err := llmwire.VisitText(kinds[b.RequestID], b.Body, func(_ trace.Role, text []byte) {
+				if mode == trace.ModeFiller && !looksLikeJSON(text) && longWord.Match(text) {
+					t.Errorf("%s: the filler of a %s has a long word: %.80q", name, kinds[b.RequestID], text)
+				}
+			})
+			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
