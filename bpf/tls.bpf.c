@@ -183,11 +183,13 @@ static __noinline __u64 cookie_of(__u32 fd)
 __noinline int send_plain(struct stream_key *key, const struct tls_call *call, __u32 n)
 {
 	struct emission e = {};
+	struct stream_key own; // Linux 6.1 takes no key that a caller's pointer names
 	struct stream *s;
 
 	if (!key || !call)
 		return 0;
-	s = bpf_map_lookup_elem(&streams, key);
+	own = *key;
+	s = bpf_map_lookup_elem(&streams, &own);
 	if (!s)
 		return 0;
 	e.dir = is_write(call->func);
@@ -204,7 +206,7 @@ __noinline int send_plain(struct stream_key *key, const struct tls_call *call, _
 	}
 	e.source = s->source;
 	e.time = bpf_ktime_get_boot_ns();
-	e.ssl = key->object;
+	e.ssl = own.object;
 	e.generation = s->generation;
 	e.base = call->buf;
 	e.len = e.call = e.left = n;
