@@ -139,6 +139,8 @@ static __noinline int join_tcp(struct sock *sk, __u64 cookie)
 	read_tuple(&c, sk);
 	if (!port_wanted(c.local_port) && !port_wanted(c.remote_port))
 		return 0;
+	if (BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_CLOSE)
+		return 0; // what is left of one that has ended
 	lk.netns = c.netns;
 	lk.port = c.local_port;
 	c.flags = CONN_LATE;
@@ -241,6 +243,10 @@ static __always_inline struct conn *conn_of(struct sock *sk, __u64 ino, __u16 fa
 
 	if (c && c->inode != ino) { // an AF_UNIX socket at the address of another
 		send_event(c, EVENT_CLOSE, 0);
+		bpf_map_delete_elem(&conns, &key);
+		c = NULL;
+	}
+	if (c && c->flags & CONN_CLOSED && c->cookie != cookie_of(sk)) {
 		bpf_map_delete_elem(&conns, &key);
 		c = NULL;
 	}
@@ -464,6 +470,8 @@ static __always_inline int is_compat(void)
 #endif
 }
 
+static __noinline int close_tcp(struct sock *sk);
+
 __noinline int on_socket(struct call *k, __u32 fd)
 {
 	struct sock *sk;
@@ -500,6 +508,8 @@ __noinline int on_socket(struct call *k, __u32 fd)
 		take(k, c);
 	if (nest_on) // after it, since only then is it known to be TLS
 		note_nested(k, c);
+	if (c->flags & CONN_CLOSED)
+		close_tcp(sk);
 	return 1;
 }
 
@@ -590,10 +600,11 @@ int on_sys_exit(__u64 *ctx)
 // Starts a TCP connection at its first moment.
 static __noinline int start_tcp(struct sock *sk, __u64 cookie, __u32 client)
 {
-	struct conn c = {};
+	struct conn c = {}, *old;
 	__u64 key = (__u64)sk;
 
-	if (bpf_map_lookup_elem(&conns, &key))
+	old = bpf_map_lookup_elem(&conns, &key);
+	if (old && !(old->flags & CONN_CLOSED))
 		return 0;
 	read_tuple(&c, sk);
 	if (client)
@@ -622,6 +633,8 @@ static __noinline int send_end(struct conn *c, struct sock *sk, __u32 kind, __u3
 	fill_control(e, c, kind, dir);
 	fill_counts(e, c, sk);
 	e->error = BPF_CORE_READ(sk, sk_err);
+	if (kind == EVENT_CLOSE)
+		e->ssl = (__u64)sk;
 	// What has come is more than what was read; the FIN takes a number too.
 	if (kind == EVENT_FIN && c->flags & CONN_SEQ && dir == dir_of(c, 0))
 		e->seq_pos[dir & 1] = widen(BPF_CORE_READ(tp, rcv_nxt) - 1, c->base[0], c->pos[dir & 1]);
@@ -637,6 +650,43 @@ static __always_inline void count_unread(const struct conn *c, struct sock *sk)
 
 	if (n > 1) // the peer's FIN takes a number
 		count(COUNT_UNREAD, dir_of(c, 0), 1, n - 1);
+}
+
+// Whether all that TCP has moved for the process was seen at the exits of its
+// calls, and no more can be.
+static __always_inline int all_told(const struct conn *c, struct sock *sk)
+{
+	const struct tcp_sock *tp = (const void *)sk;
+	__u32 read = BPF_CORE_READ(tp, copied_seq);
+	__u32 came = BPF_CORE_READ(tp, rcv_nxt) - (c->flags & CONN_FIN_IN ? 1 : 0);
+	__u32 written = BPF_CORE_READ(tp, write_seq) - (c->flags & CONN_FIN_OUT ? 1 : 0);
+
+	if ((__s32)(came - read) > 0 && BPF_CORE_READ(sk, sk_socket))
+		return 0;
+	if ((__s32)(read - came) > 0)
+		read = came;
+	return (__u32)c->pos[dir_of(c, 0)] == read - c->base[0] && (__u32)c->pos[dir_of(c, 1)] == written - c->base[1];
+}
+
+// Ends a connection whose state is closed. On one host a reset can come while
+// the call that provoked it still runs: its bytes are told at its exit, and
+// the end once more after them.
+static __noinline int close_tcp(struct sock *sk)
+{
+	__u64 key = (__u64)sk;
+	struct conn *c = bpf_map_lookup_elem(&conns, &key);
+
+	if (!c)
+		return 0;
+	if (all_told(c, sk)) {
+		c->flags &= ~CONN_CLOSED;
+		send_end(c, sk, EVENT_CLOSE, 0);
+		bpf_map_delete_elem(&conns, &key);
+		return 0;
+	}
+	c->flags |= CONN_CLOSED;
+	send_end(c, sk, EVENT_CLOSE, 0);
+	return 0;
 }
 
 static __always_inline void note_listener(struct sock *sk)
@@ -683,8 +733,7 @@ int on_set_state(__u64 *ctx)
 		break;
 	case TCP_CLOSE:
 		count_unread(c, sk);
-		send_end(c, sk, EVENT_CLOSE, 0);
-		bpf_map_delete_elem(&conns, &key);
+		close_tcp(sk);
 		break;
 	}
 	return 0;

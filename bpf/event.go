@@ -120,6 +120,10 @@ const (
 	Counted
 )
 
+// Closed: a call may be under way that has yet to tell of bytes; [Close] is
+// told once more then. (Of [Close] only.)
+const Closed ConnFlags = 512
+
 // Control is an event in the life of a connection.
 type Control struct {
 	Kind   Kind
@@ -149,6 +153,8 @@ type Control struct {
 	PeerTGID   uint32
 	SSL        uint64
 	Generation uint32
+	// Socket names the kernel's socket of a [Close], for [Kernel.Forget].
+	Socket uint64
 	// Vanished: a closed connection's other side did not answer any more.
 	Vanished bool
 	// Comm is the name of the thread that used the connection first.
@@ -168,6 +174,9 @@ func (c *Control) parse(b []byte) error {
 		Pos: [2]int64{at(32), at(40)}, SeqPos: [2]int64{at(48), at(56)}, Acked: at(64),
 		TGID: le.Uint32(b[72:]), TID: le.Uint32(b[76:]), NetNS: le.Uint32(b[84:]),
 		PeerTGID: le.Uint32(b[92:]), SSL: le.Uint64(b[128:]), Generation: le.Uint32(b[136:]),
+	}
+	if c.Kind == Close {
+		c.Socket, c.SSL = c.SSL, 0
 	}
 	comm, _, _ := bytes.Cut(b[144:160], []byte{0})
 	c.Comm = string(comm)

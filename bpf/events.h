@@ -41,7 +41,8 @@ enum event_kind {
 	EVENT_FIN = 3,
 	// The sender of direction dir broke the connection off.
 	EVENT_RST = 4,
-	// The socket is gone.
+	// The socket is gone: for good, or with CONN_CLOSED but for calls under
+	// way, and once more after these. ssl is the socket's address.
 	EVENT_CLOSE = 5,
 	// The connection turned out to be TLS: no raw bytes follow.
 	EVENT_TLS = 6,
@@ -71,6 +72,7 @@ enum event_source {
 #define CONN_SEQ 32    // base holds
 #define CONN_FIN_IN 64
 #define CONN_FIN_OUT 128
+#define CONN_CLOSED 512 // its state is closed; a call that is under way may still tell of bytes
 #define CONN_BOUND 256 // a library's object is known to be its TLS, or is about to be
 
 #define CHUNK_MAX 32688 // the largest record is 32 KiB

@@ -100,6 +100,8 @@ struct sock_common {
 	atomic64_t skc_cookie;
 };
 
+struct socket;
+
 struct upid {
 	int nr;
 };
@@ -113,6 +115,7 @@ struct sock {
 	u16 sk_type;
 	u16 sk_protocol;
 	int sk_err;
+	struct socket *sk_socket;
 	struct pid *sk_peer_pid;
 };
 

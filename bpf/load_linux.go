@@ -202,6 +202,20 @@ func (k *Kernel) Lengths(visit func(cookie uint64, pos [2]int64)) error {
 	return nil
 }
 
+// Forget takes a connection out of the kernel side's table that was closed and
+// of which no call has told the rest.
+func (k *Kernel) Forget(socket, cookie uint64) error {
+	var c connValue
+	err := k.coll.Maps[coreMapConns].Lookup(socket, &c)
+	if err == nil && c.Cookie == cookie {
+		err = k.coll.Maps[coreMapConns].Delete(socket)
+	}
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("forget connection: %w", err)
+	}
+	return nil
+}
+
 // connValue is struct conn of conn.h.
 type connValue struct {
 	Cookie uint64

@@ -34,6 +34,8 @@ type kernel interface {
 	Detach() error
 	// Lengths visits the connections that are open after Detach.
 	Lengths(visit func(cookie uint64, pos [2]int64)) error
+	// Forget drops a connection that was closed.
+	Forget(socket, cookie uint64) error
 	Close() error
 }
 
@@ -62,7 +64,9 @@ type ebpfSource struct {
 	sent  int
 	data  bpf.Data
 	holed []*ebpfConn
-	rung  rung
+	// closing are connections whose last calls may still be under way.
+	closing []*ebpfConn
+	rung    rung
 
 	stats    SourceStats
 	counts   bpf.Counts
@@ -112,6 +116,9 @@ func (s *ebpfSource) Next() (Segment, error) {
 		}
 		now := s.clock.now()
 		s.fillHoles(now)
+		if err := s.finishClosing(now - lateWait); err != nil {
+			return Segment{}, fmt.Errorf("capture by eBPF: %w", err)
+		}
 		if now >= deadline && len(s.out) == 0 {
 			return Segment{Time: now}, ErrTick
 		}
@@ -193,6 +200,9 @@ func (s *ebpfSource) end() error {
 	}
 	s.done = true
 	now := s.clock.now()
+	if err := s.finishClosing(now); err != nil {
+		return err
+	}
 	for _, c := range s.holed {
 		s.closeHoles(c, now)
 	}

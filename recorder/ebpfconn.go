@@ -21,6 +21,9 @@ type ebpfConn struct {
 	cookie uint64
 	tgid   uint32
 	dirs   [2]ebpfDir
+	// reset and closed are its end, until all before it is read.
+	reset  *ebpfReset
+	closed *bpf.Control
 	// encrypted: its raw bytes are not wanted; streams has what is read of it.
 	encrypted, holed, ended bool
 	// unix: it is of AF_UNIX. comm is the name of its first process.
@@ -31,6 +34,12 @@ type ebpfConn struct {
 	client bool
 	// tls is set for a stream of a TLS library.
 	tls *tlsStream
+}
+
+// ebpfReset is a reset by the sender of a direction.
+type ebpfReset struct {
+	by Dir
+	at int64
 }
 
 // ebpfDir is one direction.

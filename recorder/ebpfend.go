@@ -1,6 +1,9 @@
 package recorder
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/lambdac/lambdac/bpf"
 )
 
@@ -26,7 +29,7 @@ func (s *ebpfSource) takeEnd(e *bpf.Control) {
 	case bpf.RST:
 		s.broken(c, e, t)
 	case bpf.Close:
-		s.gone(c, e, t)
+		s.close(c, e)
 	}
 }
 
@@ -49,10 +52,6 @@ func (s *ebpfSource) finished(c *ebpfConn, e *bpf.Control, t int64) {
 	mine := dir == ToClient != (e.Flags&bpf.Client != 0)
 	if e.Flags&bpf.Counted != 0 {
 		d.finPos = e.SeqPos[dir]
-	}
-	if mine { // nothing can follow
-		s.tailOf(c, dir, e.Pos[dir], "ring_full", t)
-		s.tailOf(c, dir, d.finPos, "unseen", t)
 	}
 	if c.encrypted {
 		s.endStreams(c, dir, mine, t)
@@ -89,28 +88,62 @@ func (s *ebpfSource) settleTails(c *ebpfConn, e *bpf.Control, t int64) {
 	}
 }
 
-// broken: the sender of a direction broke the connection off.
+// broken: the sender of a direction broke the connection off. The close that
+// follows makes it happen: calls may still tell of bytes from before.
 func (s *ebpfSource) broken(c *ebpfConn, e *bpf.Control, t int64) {
-	dir := dirOf(e.ToClient)
-	s.settleTails(c, e, t)
-	for _, each := range c.all() {
-		if !each.ended {
-			s.settleStream(each, t)
-			each.ended = true
-			s.emit(Segment{Conn: each.info, Dir: dir, Pos: each.dirs[dir].next, RST: true, Time: t})
-		}
+	if c.reset == nil {
+		c.reset = &ebpfReset{by: dirOf(e.ToClient), at: t}
 	}
+}
+
+// close ends a connection: at once, or where a call may be under way, when it
+// has told what it moved, or after a while.
+func (s *ebpfSource) close(c *ebpfConn, e *bpf.Control) {
+	first := c.closed == nil
+	end := *e
+	if !first {
+		end.Time = c.closed.Time
+	}
+	c.closed = &end
+	switch {
+	case e.Flags&bpf.Closed == 0:
+		s.gone(c, &end, s.clock.unix(end.Time))
+	case first:
+		s.closing = append(s.closing, c)
+	}
+}
+
+// finishClosing ends the connections that were closed before a moment and
+// still wait for a call to tell.
+func (s *ebpfSource) finishClosing(before int64) error {
+	var err error
+	s.closing = slices.DeleteFunc(s.closing, func(c *ebpfConn) bool {
+		t := s.clock.unix(c.closed.Time)
+		if s.conns[c.cookie] != c {
+			return true // its end was told
+		}
+		if t > before {
+			return false
+		}
+		s.gone(c, c.closed, t)
+		err = cmp.Or(err, s.kernel.Forget(c.closed.Socket, c.cookie))
+		return true
+	})
+	return err
 }
 
 // gone: the socket is closed; nothing of the connection follows.
 func (s *ebpfSource) gone(c *ebpfConn, e *bpf.Control, t int64) {
 	delete(s.conns, c.cookie)
 	s.blind.add(c, e.Pos, s.whyBlind(c))
-	if !c.ended {
-		s.settleTails(c, e, t)
-	}
+	s.settleTails(c, e, t)
 	for _, each := range c.all() {
 		s.settleStream(each, t)
+		if c.reset != nil && !each.ended {
+			each.ended = true
+			by := c.reset.by
+			s.emit(Segment{Conn: each.info, Dir: by, Pos: each.dirs[by].next, RST: true, Time: c.reset.at})
+		}
 		s.finish(each, e, t)
 		if each.tls != nil {
 			delete(s.streams, each.tls.key)
