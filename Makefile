@@ -11,7 +11,7 @@ export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 # The packages in which goroutines share memory.
 CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./cmd/lambdac
 
-.PHONY: build demo test test-kernel race check fuzz bench second-opinion calibrate python-env node-env real-server clean
+.PHONY: build demo test test-kernel generate race check fuzz bench second-opinion calibrate python-env node-env real-server clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
@@ -29,6 +29,9 @@ KERNEL_TESTS ?= ./internal/hostcheck ./bpf
 
 test-kernel: ## the tests of the kernel side on other kernels, under emulation; needs qemu-system-x86
 	$(GO) run ./internal/kerneltest -kernels $(KERNELS) $(KERNEL_TESTS)
+
+generate: ## the programs that run in the kernel, from their sources; needs clang-19, llvm-19 and libbpf-dev
+	$(GO) generate ./bpf
 
 race: ## the short tests of concurrent packages, under the race detector
 	$(GO) test -race -short $(TESTFLAGS) -timeout 15m $(CONCURRENT)

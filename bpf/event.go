@@ -120,8 +120,8 @@ const (
 	Counted
 )
 
-// Closed: a call may be under way that has yet to tell of bytes; [Close] is
-// told once more then. (Of [Close] only.)
+// Closed is a flag of [Close] alone: a call may be under way that has yet to
+// tell of bytes; the event comes once more then.
 const Closed ConnFlags = 512
 
 // Control is an event in the life of a connection.

@@ -136,7 +136,6 @@ type running struct {
 	sink   collector
 	rep    Report
 	err    error
-	taken  chan struct{}
 }
 
 func startRecording(t *testing.T, src Source, cfg Config) *running {
@@ -208,16 +207,6 @@ func hear(t *testing.T, c net.Conn, n int) string {
 	b := make([]byte, n)
 	if got, err := io.ReadFull(c, b); err != nil {
 		t.Fatalf("read %d of %d bytes: %v", got, n, err)
-	}
-	return string(b)
-}
-
-// hearAll reads up to the end.
-func hearAll(t *testing.T, c net.Conn) string {
-	t.Helper()
-	b, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
 	}
 	return string(b)
 }

@@ -3,6 +3,7 @@
 package recorder
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,7 +38,7 @@ func hearUntil(t *testing.T, c net.Conn, until string) {
 		n, err := c.Read(b)
 		got = append(got, b[:n]...)
 		if err != nil {
-			if until != "" || err != io.EOF {
+			if until != "" || !errors.Is(err, io.EOF) {
 				t.Fatalf("after %d bytes: %v", len(got), err)
 			}
 			return
