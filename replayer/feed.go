@@ -75,10 +75,10 @@ func (r *run) afford(p *prompt) bool {
 	if p.maxTokens != nil {
 		cost += int64(*p.maxTokens)
 	}
-	if r.cfg.MaxTokens > 0 && r.spent+cost > r.cfg.MaxTokens {
+	if r.cfg.MaxTokens > 0 && r.spent.Load()+cost > r.cfg.MaxTokens {
 		return false
 	}
-	r.spent += cost
+	r.spent.Add(cost)
 	return true
 }
 

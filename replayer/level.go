@@ -39,9 +39,16 @@ type level struct {
 	errors     atomic.Int64
 	sheds      atomic.Int64
 
-	mu         sync.Mutex // guards what timers write
+	mu         sync.Mutex // guards what timers write, and recent
+	recent     recent
 	cpu0, cpu1 *time.Duration
 	openAtEnd  int32
+}
+
+// recent is what ended since the last report.
+type recent struct {
+	ttfts            []int64
+	failed, answered int64
 }
 
 // stopError is a safety stop.
@@ -248,9 +255,24 @@ func (lv *level) see(o *outcome) {
 	case trace.ClassShed:
 		lv.sheds.Add(1)
 	}
+	if lv.run.cfg.Progress != nil {
+		lv.locked(func() { lv.recent.add(o.rec) })
+	}
 	lv.run.fits.add(&o.it.prompt, o.rec)
 	if why := lv.fuse.add(time.Now(), &o.rec.Result); why != "" {
 		lv.cancel(&stopError{why})
+	}
+}
+
+func (r *recent) add(rec *trace.Record) {
+	switch rec.Class() {
+	case trace.ClassError, trace.ClassShed:
+		r.failed++
+	case trace.ClassOK:
+		r.answered++
+		if d, ok := rec.TTFTUser(); ok {
+			r.ttfts = append(r.ttfts, d.Microseconds())
+		}
 	}
 }
 

@@ -19,6 +19,14 @@ type Progress struct {
 	InFlight                  int32
 	// Errors and Sheds so far in this level, by class.
 	Errors, Sheds int64
+	// TTFTUs is the median time to the first token of what was answered since
+	// the last report; nil where nothing was. Failed and Answered are the
+	// requests that ended since then, with and without an error or shed.
+	TTFTUs           *int64
+	Failed, Answered int64
+	// Tokens of the budget are spent, those of prompts already drawn up
+	// included; Budget is 0 where there is none.
+	Tokens, Budget int64
 	// Elapsed since the level's first send, and Left until its window ends.
 	Elapsed, Left time.Duration
 }

@@ -48,6 +48,14 @@ func (lv *level) report(done bool) {
 		Left:    max(0, time.Until(time.Unix(0, lv.EndUnixNs))),
 	}
 	p.Sent = p.Finished + int64(p.InFlight)
+	p.Tokens, p.Budget = lv.run.spent.Load(), lv.run.cfg.MaxTokens
+	lv.locked(func() {
+		if len(lv.recent.ttfts) > 0 {
+			p.TTFTUs = new(quantile(lv.recent.ttfts, 0.5))
+		}
+		p.Failed, p.Answered = lv.recent.failed, lv.recent.answered
+		lv.recent = recent{ttfts: lv.recent.ttfts[:0]}
+	})
 	if done {
 		p.Level = lv.Level
 	} else {

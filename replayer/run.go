@@ -56,9 +56,9 @@ type run struct {
 	sender  *sender
 	client  *http.Client
 	fits    *calibration
-	spent   int64     // tokens
-	streak  int64     // failures since the last answer that was none
-	said    trace.Run // what the manifest says of the run
+	spent   atomic.Int64 // tokens
+	streak  int64        // failures since the last answer that was none
+	said    trace.Run    // what the manifest says of the run
 	result  Result
 }
 

@@ -26,6 +26,7 @@ const headerPrefix = "LAMBDAC_TARGET_HEADER_"
 // replayFlags are the flags of replay that are no field of its configuration.
 type replayFlags struct {
 	cfg      replayer.Config
+	search   searchFlags
 	rate     float64
 	levels   []float64
 	scales   []float64
@@ -45,7 +46,7 @@ type replayFlags struct {
 func newReplay() *cobra.Command {
 	var o replayFlags
 	c := &cobra.Command{
-		Use:   "replay TRACE --target URL (--rate R | --levels R,R,… | --scale K,K,…) --hold D -o RUN",
+		Use:   "replay TRACE --target URL (--rate R | --levels R,R,… | --scale K,K,… | --search R,R) --hold D -o RUN",
 		Short: "Send a trace at scaled load",
 		Long: `Replay a recorded or imported trace against a target, open loop: requests go
 out when they are due, however slow the answers are. Each load is held for
@@ -58,6 +59,7 @@ same token totals, same shared prefixes, no original word.
 Credentials of the target come from the environment: LAMBDAC_TARGET_HEADER_
 and the header's name, such as LAMBDAC_TARGET_HEADER_AUTHORIZATION.`,
 		Example: `  lambdac replay traces/tuesday --target http://staging:8000 --levels 5,10,20,30,40,50 --hold 60s --warmup 10s -o runs/tuesday
+  lambdac replay traces/tuesday --target http://staging:8000 --search 5,80 --budget 20m --hold 60s --warmup 10s -o runs/tuesday
   lambdac replay traces/tuesday --target http://staging:8000 --scale 0.5,1,1.5,2,3 --hold 2m --replicates 3 -o runs/tuesday`,
 		Args: oneArg("TRACE"),
 		RunE: func(c *cobra.Command, args []string) error { return replay(c, args[0], &o) },
@@ -72,6 +74,7 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.Float64Var(&o.rate, "rate", 0, "one load, requests per second")
 	f.Float64SliceVar(&o.levels, "levels", nil, "loads, requests per second")
 	f.Float64SliceVar(&o.scales, "scale", nil, "loads as multiples of the recorded rate")
+	o.search.register(f)
 	f.StringVar(&o.sessions, "sessions", "", "turns of a conversation: causal (default; not before the turn before has ended), strict (recorded times) or closed (think times only)")
 	f.BoolVar(&o.cfg.NoCancels, "no-cancels", false, "wait for answers that the recorded client gave up on")
 	f.StringVar(&o.scaling, "scaling", "", "superpose (default), thin, compress or resample; one per run")
@@ -108,19 +111,24 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	if (o.out == "" || o.cfg.Target == "") && !o.dryRun {
 		return o.cfg, usage(see, "--target and -o are needed")
 	}
+	planner, err := o.search.planner()
+	if err != nil {
+		return o.cfg, err
+	}
 	given := 0
-	for _, set := range []bool{o.rate != 0, len(o.levels) > 0, len(o.scales) > 0} {
+	for _, set := range []bool{o.rate != 0, len(o.levels) > 0, len(o.scales) > 0, planner != nil} {
 		if set {
 			given++
 		}
 	}
 	if given != 1 {
-		return o.cfg, usage(see, "give exactly one of --rate, --levels and --scale")
+		return o.cfg, usage(see, "give exactly one of --rate, --levels, --scale and --search")
 	}
 	if o.cfg.Replicates < 1 {
 		return o.cfg, usage(see, "%d replicates: want 1 or more", o.cfg.Replicates)
 	}
 	cfg := o.cfg
+	cfg.Planner = planner
 	if o.dryRun && cfg.Target == "" {
 		cfg.Target = "http://127.0.0.1" // nothing is sent there
 	}
@@ -201,8 +209,11 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 		return dryRun(c, cfg, path, o.asJSON)
 	}
 	u := newUI(c)
-	cfg.Progress = newReplayProgress(u, cfg, "").show
+	progress := newReplayProgress(u, cfg, "")
+	cfg.Progress = progress.show
+	end := progress.begin()
 	result, err := replayTrace(c.Context(), cfg, path, o.out, o.force)
+	end()
 	if result == nil {
 		return err
 	}
