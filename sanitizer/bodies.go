@@ -114,7 +114,7 @@ func (s *Sanitizer) setVocabulary(rec *trace.Record, model string) {
 func (s *Sanitizer) keepRequest(x *trace.Exchange) bool {
 	rec := x.Record
 	if len(x.ReqBody) == 0 {
-		return true
+		return rec.ReqWireBytes == 0 // else it could not be decoded
 	}
 	if x.ReqBodyCut > 0 || !rec.ReqComplete {
 		return false

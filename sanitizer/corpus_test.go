@@ -152,6 +152,21 @@ func TestSampleIsPairwise(t *testing.T) {
 	}
 }
 
+// What goes past the sanitizer is noticed, in each encoding.
+func TestCorpusNoticesASurvivor(t *testing.T) {
+	c := newCorpus(4)
+	for k, kind := range c.kinds {
+		for e := range encodings {
+			_, secret := c.plant(planting{k, e, 0, e, 0})
+			leak := chat(1, 0, "").Record
+			leak.Bodies = []trace.Body{{Body: []byte(encodings[e].encode("my key is " + secret + ", thanks"))}}
+			if survivors([]byte(dump(t, leak)), kind.name, secret) == nil {
+				t.Errorf("%s as %s is not noticed", kind.name, encodings[e].name)
+			}
+		}
+	}
+}
+
 // corpus makes exchanges and knows what was planted in them.
 type corpus struct {
 	r      *rand.Rand

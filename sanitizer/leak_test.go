@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/lambdac/lambdac/internal/leaktest"
@@ -139,7 +140,11 @@ func TestSearchFindsACanary(t *testing.T) {
 	leak := chat(2, 1, "").Record
 	leak.RequestID, leak.PathTemplate = "canary", "/v1/"+canary
 	leak.ReqHeaders = map[string]string{"authorization": canary}
+	leak.Bodies = []trace.Body{{Side: trace.SideRequest, Body: []byte(`{"prompt":"` + canary + `"}`)}}
 	if err := w.Write(leak); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.SetManifest(func(m *trace.Manifest) { m.Warnings = append(m.Warnings, canary) }); err != nil {
 		t.Fatal(err)
 	}
 	closeAll(t, s, w)
@@ -147,7 +152,9 @@ func TestSearchFindsACanary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(hits) < 2 {
-		t.Errorf("the canary was found in %s, want the path and the headers", fmt.Sprint(hits))
+	for _, where := range []string{"path_template", "req_headers", "column body", "manifest.json: bytes"} {
+		if !strings.Contains(fmt.Sprint(hits), where) {
+			t.Errorf("the canary was found in %s, not in %s", fmt.Sprint(hits), where)
+		}
 	}
 }

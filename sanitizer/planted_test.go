@@ -337,10 +337,12 @@ func spellings(v string) [][]byte {
 		panic(err)
 	}
 	forms := []string{v, url.QueryEscape(v), strings.Trim(string(quoted), `"`), strings.ToLower(v)}
-	// A value inside longer base64 shows in one of three phases.
+	// A value inside longer base64 shows in one of three phases, but for what it
+	// shares a group of three bytes with.
 	for phase := range 3 {
+		n := (phase + len(v)) / 3
 		enc := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", phase) + v))
-		forms = append(forms, strings.Trim(enc[min(len(enc), (phase+1)*4):], "="))
+		forms = append(forms, enc[min(1, phase)*4:max(min(1, phase), n)*4])
 	}
 	var list [][]byte
 	for _, f := range forms {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lambdac/lambdac/internal/testenv"
 )
 
 // counting is a mode for tests: of a text stays its length, of a name the first
@@ -199,6 +201,18 @@ func TestEncodedRuns(t *testing.T) {
 	want := []string{std + "=" + secret + "?", url + "=ü~>?" + secret, twice + "=" + std + std}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A body of 100 MB takes time in proportion, and is walked.
+func TestRewriteOfALargeBody(t *testing.T) {
+	testenv.Long(t)
+	s := start(t, Config{Key: testKey}, &memory{})
+	const size = 100 << 20
+	text := strings.Repeat("all work and no play makes a dull log, ", size/39)
+	out, err := s.rewrite(nil, []byte(`{"wish":"`+text+`","messages":[{"role":"user","content":"`+text[:1000]+`"}]}`), jsonType, counting{})
+	if want := fmt.Sprintf(`"len:%d","messages":[{"role":"user","content":"text 1000"}]}`, len(text)); err != nil || !strings.HasSuffix(string(out), want) {
+		t.Errorf("%d bytes, %v", len(out), err)
 	}
 }
 
