@@ -67,6 +67,8 @@ type ebpfSource struct {
 	// closing are connections whose last calls may still be under way.
 	closing []*ebpfConn
 	rung    rung
+	// looked is when the fill of the ring was looked at.
+	looked int64
 
 	stats    SourceStats
 	counts   bpf.Counts
@@ -115,8 +117,7 @@ func (s *ebpfSource) Next() (Segment, error) {
 			continue
 		}
 		now := s.clock.now()
-		s.fillHoles(now)
-		if err := s.finishClosing(now - lateWait); err != nil {
+		if err := s.expire(now); err != nil {
 			return Segment{}, fmt.Errorf("capture by eBPF: %w", err)
 		}
 		if now >= deadline && len(s.out) == 0 {
@@ -132,8 +133,12 @@ func (s *ebpfSource) step() (idle bool, err error) {
 	if err := s.readControl(); err != nil {
 		return false, err
 	}
-	if err := s.rung.look(s.kernel, s.clock); err != nil {
-		return false, err
+	if now := s.clock.now(); now-s.looked >= lookEvery {
+		s.looked = now
+		err = cmp.Or(s.rung.look(s.kernel, now), s.expire(s.clock.unix(s.data.Time)))
+		if err != nil {
+			return false, err
+		}
 	}
 	ok, err := s.kernel.Data(&s.data)
 	switch {
@@ -187,6 +192,13 @@ func (s *ebpfSource) settleEnds(until int64) {
 		n++
 	}
 	s.ends = slices.Delete(s.ends, 0, n)
+}
+
+// expire gives up what was waited for until a moment: that of the data that is
+// read, or the present where there is none.
+func (s *ebpfSource) expire(now int64) error {
+	s.fillHoles(now)
+	return s.finishClosing(now - lateWait)
 }
 
 // end takes what is left after the last event.

@@ -17,20 +17,15 @@ const (
 // It goes up by a step each time the ring is found half full, and down by one
 // after it was nearly empty for a while.
 type rung struct {
-	step   bpf.Step
-	looked int64
+	step bpf.Step
 	// calm is since when the ring was nearly empty; 0 = it is not.
 	calm int64
 	// peak is the highest step since it was asked for.
 	peak bpf.Step
 }
 
-func (r *rung) look(k kernel, clock *bootClock) error {
-	now := clock.now()
-	if now-r.looked < lookEvery {
-		return nil
-	}
-	r.looked = now
+// look moves on the ladder by how full the ring is now.
+func (r *rung) look(k kernel, now int64) error {
 	step := r.next(k.Fill(), now)
 	r.peak = max(r.peak, step)
 	if step == r.step {
