@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -91,6 +92,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 )
@@ -464,4 +466,52 @@ func TestTLSJoinedLate(t *testing.T) {
 		got.list = got.list[1:]
 	}
 	wantBodies(t, got, []seenBody{next})
+}
+
+// curl has the system's library of C; with it, the kernel's return probes are
+// tried on all kernels.
+func TestTLSCurl(t *testing.T) {
+	testenv.Root(t)
+	curl := testenv.Command(t, "curl")
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, r.URL.Path+" "+string(b))
+	}))
+	defer server.Close()
+	src := openEBPF(t, bpf.Options{
+		Ports: []int{portOf(t, server.Listener.Addr().String())}, Nested: true, Client: true, NoServer: true,
+	})
+	follower := src.(*ebpfSource).tls.(*tlsFollower)
+	r := startRecording(t, src, Config{KeepText: true})
+	say := func(path string) string {
+		out, err := exec.Command(curl, "-sk", "--http1.1", "-d", "from curl", server.URL+path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("curl: %v\n%s", err, out)
+		}
+		return string(out)
+	}
+	say("/first") // it brings the library
+	until(t, "the library has probes", func() bool {
+		follower.mu.Lock()
+		defer follower.mu.Unlock()
+		for _, f := range follower.files {
+			if len(f.links) > 0 && strings.Contains(f.path, "libssl") {
+				return true
+			}
+		}
+		return false
+	})
+	answer := say("/second")
+	time.Sleep(100 * time.Millisecond)
+	got, _ := r.stop()
+	for _, x := range got.list {
+		if x.Target != "/second" {
+			continue
+		}
+		if string(x.ReqBody) != "from curl" || string(x.RespBody) != answer || !x.Record.RespComplete || x.Server.Port() != addrPort(server.Listener.Addr()).Port() {
+			t.Errorf("%s → %s: %q %q", x.Client, x.Server, x.ReqBody, x.RespBody)
+		}
+		return
+	}
+	t.Errorf("%d exchanges, /second not among them", len(got.list))
 }

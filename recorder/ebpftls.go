@@ -119,8 +119,8 @@ func (s *ebpfSource) bindTo(c, raw *ebpfConn) {
 }
 
 // orient finds the direction of data of a stream, and reports whether it is
-// wanted. Of a stream that is bound to no connection, the beginning tells
-// whether the process is the server or the client.
+// wanted. Of a stream that is bound to no connection, the first bytes tell
+// whether the process is the client: it writes a request, or reads an answer.
 func (s *ebpfSource) orient(c *ebpfConn, d *bpf.Data) (Dir, bool) {
 	written := 0
 	if d.ToClient { // of a stream of a library: written
@@ -128,10 +128,9 @@ func (s *ebpfSource) orient(c *ebpfConn, d *bpf.Data) (Dir, bool) {
 	}
 	t := c.tls
 	if !t.settled {
-		if asks, known := looksAsked(d.Bytes); known {
-			t.settled, t.swapped = true, asks == (written == 1)
-			t.unwanted = t.swapped && !s.side.client || !t.swapped && !s.side.server
-		}
+		asks, known := looksAsked(d.Bytes)
+		t.settled, t.swapped = true, known && asks == (written == 1)
+		t.unwanted = t.swapped && !s.side.client || !t.swapped && !s.side.server
 	}
 	if t.unwanted {
 		s.unboundLeft += int64(d.Want)
