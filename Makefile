@@ -25,10 +25,10 @@ test: ## every test this machine can run; skips are named
 
 # Debian's kernels that are booted under emulation, and what is tested on them.
 KERNELS ?= 6.1,6.12
-KERNEL_TESTS ?= ./internal/hostcheck ./bpf
+KERNEL_TESTS ?= ./internal/hostcheck ./bpf ./recorder:TestKernel
 
 test-kernel: ## the tests of the kernel side on other kernels, under emulation; needs qemu-system-x86
-	$(GO) run ./internal/kerneltest -kernels $(KERNELS) $(KERNEL_TESTS)
+	$(GO) run ./internal/kerneltest -kernels $(KERNELS) -tools curl $(KERNEL_TESTS)
 
 generate: ## the programs that run in the kernel, from their sources; needs clang-19, llvm-19 and libbpf-dev
 	$(GO) generate ./bpf

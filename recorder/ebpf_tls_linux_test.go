@@ -400,7 +400,7 @@ func init() {
 
 // The test's own program as a server needs no other programs: it runs on all
 // kernels.
-func TestTLSGoPeer(t *testing.T) {
+func TestKernelTLSGo(t *testing.T) {
 	testenv.Root(t)
 	cert, key := certFiles(t)
 	addr, _ := startPeer(t, "tls "+cert+" "+key)
@@ -470,7 +470,7 @@ func TestTLSJoinedLate(t *testing.T) {
 
 // curl has the system's library of C; with it, the kernel's return probes are
 // tried on all kernels.
-func TestTLSCurl(t *testing.T) {
+func TestKernelTLSCurl(t *testing.T) {
 	testenv.Root(t)
 	curl := testenv.Command(t, "curl")
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
