@@ -31,6 +31,7 @@ type modelFit struct {
 	intended, words, reported []float64
 	fit                       promptFit
 	done                      bool
+	asIs                      bool // there is nothing to fit
 }
 
 func newCalibration(refit func(string, promptFit)) *calibration {
@@ -50,6 +51,7 @@ func (c *calibration) add(p *prompt, r *trace.Record) {
 	if m.done {
 		return
 	}
+	m.asIs = m.asIs || p.asIs
 	m.intended = append(m.intended, float64(p.intended))
 	m.words = append(m.words, float64(p.words))
 	m.reported = append(m.reported, float64(*r.InputTokens))
@@ -57,7 +59,7 @@ func (c *calibration) add(p *prompt, r *trace.Record) {
 		return
 	}
 	m.done = true
-	if m.medianError() > scaleAbove {
+	if m.medianError() > scaleAbove && !m.asIs {
 		m.fit = fitPrompts(m.words, m.reported)
 		c.refit(p.model, m.fit)
 	}

@@ -105,6 +105,7 @@ type prompt struct {
 	model     string
 	intended  int64 // prompt tokens that the service shall count
 	words     int64 // filler words in it
+	asIs      bool  // recorded text, whose length is what it is
 	maxTokens *int32
 }
 
@@ -117,8 +118,8 @@ type copyKey struct {
 
 // make writes the prompt of a record for one copy of it in one level.
 func (p *prompter) make(r *trace.Record, key copyKey) (prompt, error) {
-	messages, total := p.tell(r, key)
-	out := prompt{model: p.sentModel(r), intended: p.ledger.inputTokens(r), words: total}
+	messages, total, exact := p.tell(r, key)
+	out := prompt{model: p.sentModel(r), intended: p.ledger.inputTokens(r), words: total, asIs: !exact}
 	spec := llmwire.Spec{
 		Kind: r.APIKind, Model: out.model, Stream: r.Stream, IncludeUsage: r.Stream,
 		N: r.N, Temperature: r.Temperature, TopP: r.TopP, IgnoreEOS: p.eos,
@@ -138,10 +139,11 @@ func (p *prompter) make(r *trace.Record, key copyKey) (prompt, error) {
 }
 
 // tell returns the texts of a prompt: those that the trace kept, else filler of
-// their shape; and the number of its words.
-func (p *prompter) tell(r *trace.Record, key copyKey) (messages []llmwire.Message, words int64) {
+// their shape; the number of its words; and whether they are as many as meant.
+func (p *prompter) tell(r *trace.Record, key copyKey) (messages []llmwire.Message, words int64, exact bool) {
 	if messages = recordedTexts(r); messages != nil {
-		return messages, p.retell(r, key, messages)
+		words, exact = p.retell(r, key, messages)
+		return messages, words, exact
 	}
 	texts, words := p.write(r, p.layout(r, key, p.ledger.inputTokens(r)))
 	for i, text := range texts {
@@ -151,7 +153,7 @@ func (p *prompter) tell(r *trace.Record, key copyKey) (messages []llmwire.Messag
 		}
 		messages = append(messages, llmwire.Message{Role: role, Text: text})
 	}
-	return messages, words
+	return messages, words, true
 }
 
 // pin is the answer's length per choice.

@@ -3,6 +3,7 @@ package replayer
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -50,10 +51,13 @@ func hasText(messages []llmwire.Message) bool {
 }
 
 // retell is the recorded prompt for one copy of it. Copies and levels that must
-// not be equal get two words of their own where what they may share ends; a
-// prompt whose tools are not sent gets their tokens as words at its end. It
-// returns the number of filler words that the prompt stands for.
-func (p *prompter) retell(r *trace.Record, key copyKey, messages []llmwire.Message) (total int64) {
+// not be equal get two words of their own where what they may share ends.
+// Filler gets words at its end for tokens that would be missing, of tools that
+// are not sent or of a template that is shorter here, and loses some where
+// there would be too many. It returns the number of filler words that the
+// prompt stands for, and whether it could be brought to the length that is
+// meant.
+func (p *prompter) retell(r *trace.Record, key copyKey, messages []llmwire.Message) (words int64, exact bool) {
 	plain := mix(0, 0)
 	if salt := p.salt(key, false); salt != plain {
 		p.part(r, messages, p.sharedLength(r), salt)
@@ -61,23 +65,40 @@ func (p *prompter) retell(r *trace.Record, key copyKey, messages []llmwire.Messa
 	if salt := p.salt(key, true); salt != plain {
 		p.part(r, messages, 0, salt)
 	}
-	total = p.ledger.inputTokens(r)
-	if r.TemplateOverheadTokens == nil {
-		return total
+	intended := p.ledger.inputTokens(r)
+	if r.TemplateOverheadTokens == nil || !isFiller(r) {
+		return intended, false
 	}
-	total = max(1, total-int64(*r.TemplateOverheadTokens))
-	pad := int64(*r.TemplateOverheadTokens) - p.template(r, len(messages))
-	if r.ToolDefCount == nil || *r.ToolDefCount == 0 || pad <= 0 {
-		return total
+	words = max(1, intended-int64(*r.TemplateOverheadTokens))
+	wanted := max(1, int64(math.Round(float64(intended-p.template(r, len(messages)))*p.scale(r))))
+	last := &messages[len(messages)-1].Text
+	if wanted < words {
+		cut := strings.Fields(*last)
+		n := min(words-wanted, int64(len(cut))-1)
+		if n > 0 {
+			*last = strings.Join(cut[:len(cut)-int(n)], " ")
+			words -= n
+		}
+		return words, true
 	}
+	*last += p.tail(r, wanted-words)
+	return wanted, true
+}
+
+// tail are n words that no other prompt has.
+func (p *prompter) tail(r *trace.Record, n int64) string {
 	var b strings.Builder
 	state := mix(p.seed, saltTail, hashString(r.RequestID))
-	for range pad {
+	for range n {
 		state += 0x9e3779b97f4a7c15
 		b.WriteString(p.words[scramble(state)%uint64(len(p.words))])
 	}
-	messages[len(messages)-1].Text += b.String()
-	return total + pad
+	return b.String()
+}
+
+// isFiller reports a record whose texts are words of one token each.
+func isFiller(r *trace.Record) bool {
+	return r.SanitizerMode == trace.ModeFiller && isTokenUnit(r)
 }
 
 // messageTokens is what a chat template adds to a message, before that of the
@@ -85,12 +106,17 @@ func (p *prompter) retell(r *trace.Record, key copyKey, messages []llmwire.Messa
 // tokens with tiktoken").
 const messageTokens = 4
 
-// template is what the target's template adds to a prompt of n messages.
+// template is what the target's template adds to a prompt of n messages: as far
+// as it was learned, else as recorded, less the tools.
 func (p *prompter) template(r *trace.Record, n int) int64 {
 	if f, ok := p.fit(r); ok {
 		return f.overhead
 	}
-	return int64(messageTokens * (n + 1))
+	recorded := int64(*r.TemplateOverheadTokens)
+	if r.ToolDefCount == nil || *r.ToolDefCount == 0 {
+		return recorded
+	}
+	return min(recorded, int64(messageTokens*(n+1)))
 }
 
 // sharedLength is how much of a prompt other conversations have too, in the
@@ -108,7 +134,7 @@ func (p *prompter) sharedLength(r *trace.Record) (n int64) {
 // part makes a prompt differ from its other copies from a place on: filler has
 // two of its words replaced, other text gets two more.
 func (p *prompter) part(r *trace.Record, messages []llmwire.Message, from int64, salt uint64) {
-	filler := r.SanitizerMode == trace.ModeFiller && isTokenUnit(r)
+	filler := isFiller(r)
 	for i := range messages {
 		size := int64(len(messages[i].Text))
 		if filler {

@@ -37,7 +37,7 @@ func fillerRecord(n int, session string, blocks []int64, texts ...string) *trace
 }
 
 func told(p *prompter, r *trace.Record, key copyKey) (texts []string, words int64) {
-	messages, words := p.tell(r, key)
+	messages, words, _ := p.tell(r, key)
 	for _, m := range messages {
 		texts = append(texts, m.Text)
 	}
@@ -107,15 +107,32 @@ func TestRecordedRequests(t *testing.T) {
 	}
 }
 
-// The tokens of tools that are not sent come as words at the end.
-func TestRecordedToolsBecomeWords(t *testing.T) {
-	r := fillerRecord(0, "a", nil, "sys", "one")
-	r.ToolDefCount = new(int32(2))
-	r.InputTokens, r.TemplateOverheadTokens = new(int64(112)), new(int32(110))
-	p := testPrompter([]*trace.Record{r}, CachePrimed)
-	texts, words := told(p, r, copyKey{})
-	if n := len(strings.Fields(strings.Join(texts, " "))); int64(n) != words || words != 2+110-12 || texts[0] != "sys" || !strings.HasPrefix(texts[1], "one ") {
-		t.Errorf("%d words, %d said: %q", n, words, texts)
+// The tokens of tools that are not sent, and of a template that the target has
+// not, come as words at the end; what would be too much is left out there.
+func TestRecordedPromptsAreOfTheMeantLength(t *testing.T) {
+	for _, row := range []struct {
+		name                      string
+		tools                     int32
+		input, overhead, template int64 // template: learned; −1 = nothing was
+		words                     int64
+	}{
+		{"as recorded", 0, 40, 10, -1, 30},
+		{"tools", 2, 140, 110, -1, 140 - 12},
+		{"no template here", 0, 40, 10, 0, 40},
+		{"a longer template here", 0, 40, 10, 25, 15},
+		{"a template beyond the last message", 0, 40, 10, 39, 11},
+	} {
+		r := fillerRecord(0, "a", nil, wordRun("sys", 10), wordRun("one", 20))
+		r.ToolDefCount = &row.tools
+		r.InputTokens, r.TemplateOverheadTokens = &row.input, new(int32(row.overhead))
+		p := testPrompter([]*trace.Record{r}, CachePrimed)
+		if row.template >= 0 {
+			p.refit(p.sentModel(r), promptFit{overhead: row.template, scale: 1})
+		}
+		texts, words := told(p, r, copyKey{})
+		if n := len(strings.Fields(strings.Join(texts, " "))); int64(n) != words || words != row.words || texts[0] != wordRun("sys", 10) || !strings.HasPrefix(texts[1], "one") {
+			t.Errorf("%s: %d words, %d said, want %d: %q", row.name, n, words, row.words, texts)
+		}
 	}
 }
 
