@@ -19,12 +19,15 @@ import (
 )
 
 // holderVar makes the test binary a process that loads the programs, prints
-// their ids, and waits.
+// their ids, and waits; or, with "serve", a server.
 const holderVar = "LAMBDAC_TEST_HOLD"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(holderVar) == "" {
+	switch os.Getenv(holderVar) {
+	case "":
 		os.Exit(m.Run())
+	case "serve":
+		serveEcho()
 	}
 	k, err := Load(Options{Ports: []int{1}})
 	if err != nil {
