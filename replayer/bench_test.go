@@ -243,7 +243,7 @@ func BenchmarkPrompts(b *testing.B) {
 
 // BenchmarkSchedule draws up a level of 300 s at 2,000/s.
 func BenchmarkSchedule(b *testing.B) {
-	tl := newTimeline(poissonTrace(100_000, 100, 1), 1, true)
+	tl := newTimeline(poissonTrace(100_000, 100, 1), 1, true, 0)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := tl.schedule(Superpose, plan{perS: 2000, hold: 300 * time.Second, seed: 1, cv: 1}); err != nil {

@@ -48,6 +48,13 @@ type Config struct {
 	// NoSpread keeps arrivals on the grid of the recording's clock instead of
 	// spreading them inside it.
 	NoSpread bool
+	// MaxIdle shortens gaps between arrivals of the trace above it, such as a
+	// night without traffic; 0 = none. The manifest says how many, and what that
+	// makes of the recorded rate.
+	MaxIdle time.Duration
+	// Ramp raises the load evenly from 0 over the first part of the warm-up,
+	// 0 ≤ Ramp ≤ Warmup, so that no load comes at once.
+	Ramp time.Duration
 	// Seed decides order, phases, thinning and prompts.
 	Seed uint64
 
@@ -208,6 +215,10 @@ func (c *Config) check() error {
 	}
 	if c.Hold <= 0 || c.Warmup < 0 || c.Drain < 0 || c.Settle < 0 {
 		return inputError("give --hold a duration such as 60s", "hold %v, warm-up %v: out of range", c.Hold, c.Warmup)
+	}
+	if c.Ramp < 0 || c.Ramp > c.Warmup || c.MaxIdle < 0 {
+		return inputError("the ramp is a part of --warmup; an idle gap is above 0",
+			"ramp %v of a warm-up of %v, idle gaps up to %v: out of range", c.Ramp, c.Warmup, c.MaxIdle)
 	}
 	if !slices.Contains([]Scaling{Superpose, Thin, Compress, Resample}, c.Scaling) {
 		return inputError("use superpose, thin, compress or resample", "unknown scaling %q", c.Scaling)

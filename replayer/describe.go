@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lambdac/lambdac/internal/llmwire"
 	"github.com/lambdac/lambdac/trace"
@@ -14,7 +15,7 @@ func (r *run) describe() trace.Run {
 	return trace.Run{
 		TraceID: r.trace.Manifest.TraceID, Target: r.target.Scheme + "://" + r.target.Host, Seed: r.cfg.Seed,
 		Loop: "open", Sessions: string(r.cfg.Sessions), Scaling: string(r.cfg.Scaling),
-		RecordedPerS: r.timeline.perS(), RecordedPeakPerS: r.timeline.peakPerS(),
+		RecordedPerS: r.timeline.recordedPerS(), RecordedPeakPerS: r.timeline.peak,
 		HoldNs: int64(r.cfg.Hold), WarmupNs: int64(r.cfg.Warmup), DrainNs: int64(r.cfg.Drain),
 		FirstTokenNs: int64(r.cfg.Timeouts.FirstToken), IdleNs: int64(r.cfg.Timeouts.Idle), TotalNs: int64(r.cfg.Timeouts.Total),
 		Replicates: int32(r.cfg.Replicates),
@@ -49,6 +50,13 @@ func (r *run) knobs() []string {
 		knobs = append(knobs, fmt.Sprintf("gap_cv=%g", cfg.CV))
 	} else if d := r.timeline.length; d < cfg.Hold+cfg.Warmup {
 		knobs = append(knobs, fmt.Sprintf("cycled: the trace of %v is shorter than warm-up and hold", d))
+	}
+	if n := r.timeline.shortened; n > 0 {
+		knobs = append(knobs, fmt.Sprintf("max_idle=%v: %d gaps shortened by %v in all; without them the trace has %.4g/s, not %.4g/s",
+			cfg.MaxIdle, n, r.timeline.idle.Round(time.Millisecond), r.timeline.perS(), r.timeline.recordedPerS()))
+	}
+	if cfg.Ramp > 0 {
+		knobs = append(knobs, fmt.Sprintf("ramp=%v", cfg.Ramp))
 	}
 	if r.timeline.spread > 0 {
 		knobs = append(knobs, fmt.Sprintf("arrivals spread inside the recording's clock of %v", r.timeline.spread))

@@ -11,6 +11,7 @@ const (
 	saltTail
 	saltWarm
 	saltShard
+	saltRamp
 )
 
 // mix hashes numbers into one. Each step is the finalizer of SplitMix64

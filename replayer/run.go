@@ -118,7 +118,7 @@ func newRun(cfg *Config, tr Trace, out Output) (*run, error) {
 			"none of the trace's %d exchanges can be sent again", len(tr.Records))
 	}
 	slices.SortStableFunc(r.recs, func(a, b *trace.Record) int { return cmp.Compare(a.StartUnixNs, b.StartUnixNs) })
-	r.timeline = newTimeline(r.recs, cfg.Seed, !cfg.NoSpread)
+	r.timeline = newTimeline(r.recs, cfg.Seed, !cfg.NoSpread, cfg.MaxIdle)
 	r.turns = newTurns(r.recs)
 	r.prompts = newPrompter(r.recs, tokens.Words(), cfg)
 	r.result.Outcomes = make(map[trace.Outcome]int64)
@@ -154,7 +154,7 @@ func (r *run) planLevels() error {
 }
 
 func (r *run) plan(perS float64, replicate int32) plan {
-	return plan{perS: perS, warmup: r.cfg.Warmup, hold: r.cfg.Hold, replicate: replicate, seed: r.cfg.Seed, cv: r.cfg.CV}
+	return plan{perS: perS, warmup: r.cfg.Warmup, hold: r.cfg.Hold, ramp: r.cfg.Ramp, replicate: replicate, seed: r.cfg.Seed, cv: r.cfg.CV}
 }
 
 // connect makes the one client of all levels.

@@ -55,12 +55,20 @@ type timeline struct {
 	length time.Duration
 	// spread is the grid inside which arrivals were spread; 0 = they were not.
 	spread time.Duration
+	// peak is the highest recorded rate over one minute; nil where the trace is
+	// shorter.
+	peak *float64
+	// shortened is the number of idle gaps cut, idle the time taken out.
+	shortened int
+	idle      time.Duration
 }
 
 // newTimeline lays out the records, which are sorted by start. Arrivals on a
 // coarse grid are spread inside it, since a grid of 3 s would otherwise become
 // batches every 3 s.
-func newTimeline(recs []*trace.Record, seed uint64, spread bool) *timeline {
+//
+// Gaps above maxIdle, where it is above 0, are shortened to it.
+func newTimeline(recs []*trace.Record, seed uint64, spread bool, maxIdle time.Duration) *timeline {
 	tl := &timeline{}
 	type point struct {
 		at  time.Duration
@@ -84,7 +92,40 @@ func newTimeline(recs []*trace.Record, seed uint64, spread bool) *timeline {
 		tl.at, tl.rec = append(tl.at, p.at), append(tl.rec, p.rec)
 	}
 	tl.length = circleLength(recs, grid)
+	tl.peak = tl.peakPerS()
+	if maxIdle > 0 && tl.length > 0 {
+		tl.shorten(maxIdle)
+	}
 	return tl
+}
+
+// shorten takes out of every gap what is above the limit; the seam between the
+// last arrival and the first of the next round counts as one.
+func (tl *timeline) shorten(limit time.Duration) {
+	before := tl.at[0]
+	for i := 1; i <= len(tl.at); i++ {
+		next := tl.length + tl.at[0]
+		if i < len(tl.at) {
+			next = tl.at[i]
+		}
+		if over := next - before - limit; over > 0 {
+			tl.shortened++
+			tl.idle += over
+		}
+		before = next
+		if i < len(tl.at) {
+			tl.at[i] -= tl.idle
+		}
+	}
+	tl.length -= tl.idle
+}
+
+// recordedPerS is the mean rate as recorded, idle gaps and all.
+func (tl *timeline) recordedPerS() float64 {
+	if tl.length <= 0 {
+		return 0
+	}
+	return float64(len(tl.at)) / (tl.length + tl.idle).Seconds()
 }
 
 // circleLength is the span of the recorded starts and one more mean gap, or
@@ -117,8 +158,7 @@ func (tl *timeline) perS() float64 {
 	return float64(len(tl.at)) / tl.length.Seconds()
 }
 
-// peakPerS is the highest rate over one minute; nil where the trace is
-// shorter.
+// peakPerS is the highest rate over one minute of the arrivals as they are.
 func (tl *timeline) peakPerS() *float64 {
 	if tl.length < time.Minute {
 		return nil
@@ -154,6 +194,7 @@ func (tl *timeline) walk(phase, d time.Duration, visit func(at time.Duration, re
 type plan struct {
 	perS         float64
 	warmup, hold time.Duration
+	ramp         time.Duration
 	replicate    int32
 	seed         uint64
 	cv           float64
@@ -187,10 +228,23 @@ func (tl *timeline) schedule(s Scaling, p plan) ([]arrival, float64, error) {
 			return nil, 0, err
 		}
 	}
+	out = p.rampUp(out, tl.unit)
 	slices.SortFunc(out, func(a, b arrival) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.instance, b.instance), cmp.Compare(a.rec, b.rec))
 	})
 	return out, float64(inWindow(out))/(p.perS*p.hold.Seconds()) - 1, nil
+}
+
+// rampUp thins the first part of the warm-up: an arrival stays with a chance
+// that grows evenly from 0 to 1 over the ramp.
+func (p *plan) rampUp(all []arrival, unit []uint64) []arrival {
+	if p.ramp <= 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(a arrival) bool {
+		grown := float64(a.at+p.warmup) / float64(p.ramp)
+		return grown < 1 && unitFloat(mix(p.seed, unit[a.rec], uint64(a.instance), saltRamp)) >= grown
+	})
 }
 
 func (tl *timeline) checkPlan(s Scaling, p plan) error {

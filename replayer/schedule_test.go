@@ -49,7 +49,7 @@ func dispersion(arrivals []arrival, d time.Duration) float64 {
 
 func TestScheduleRates(t *testing.T) {
 	recs := poissonTrace(4000, 10, 1)
-	tl := newTimeline(recs, 1, true)
+	tl := newTimeline(recs, 1, true, 0)
 	rows := []struct {
 		scaling Scaling
 		perS    float64
@@ -115,7 +115,7 @@ func checkSchedule(t *testing.T, got []arrival, p plan, n int) {
 // once.
 func TestScheduleKeepsTimes(t *testing.T) {
 	tr := chatTrace(10_000, 400*time.Microsecond)
-	tl := newTimeline(tr.Records, 1, true)
+	tl := newTimeline(tr.Records, 1, true, 0)
 	p := plan{perS: 2500, hold: 4 * time.Second, seed: 1, cv: 1}
 	got, _, err := tl.schedule(Superpose, p)
 	if err != nil {
@@ -141,7 +141,7 @@ func TestScheduleKeepsTimes(t *testing.T) {
 // Superposing keeps the gaps inside sessions; compressing divides them.
 func TestScheduleThinkTimes(t *testing.T) {
 	recs := poissonTrace(4000, 10, 1)
-	tl := newTimeline(recs, 1, true)
+	tl := newTimeline(recs, 1, true, 0)
 	p := plan{perS: 20, hold: 100 * time.Second, seed: 1, cv: 1}
 	for scaling, factor := range map[Scaling]float64{Superpose: 1, Compress: tl.perS() / 20} {
 		got, _, err := tl.schedule(scaling, p)
@@ -173,7 +173,7 @@ func TestScheduleThinkTimes(t *testing.T) {
 // A session kept at one rate is kept at every higher one, and whole.
 func TestThinIsNested(t *testing.T) {
 	recs := poissonTrace(4000, 10, 1)
-	tl := newTimeline(recs, 1, true)
+	tl := newTimeline(recs, 1, true, 0)
 	var below map[int32]bool
 	for _, perS := range []float64{1, 2, 5, 9} {
 		got, _, err := tl.schedule(Thin, plan{perS: perS, hold: 380 * time.Second, seed: 3, cv: 1})
@@ -202,7 +202,7 @@ func TestThinIsNested(t *testing.T) {
 
 // A trace shorter than the level goes round, each lap a copy of its own.
 func TestScheduleGoesRound(t *testing.T) {
-	tl := newTimeline(chatTrace(10, 100*ms).Records, 1, true)
+	tl := newTimeline(chatTrace(10, 100*ms).Records, 1, true, 0)
 	got, _, err := tl.schedule(Superpose, plan{perS: 10, warmup: time.Second, hold: 5 * time.Second, seed: 1, cv: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestQuantumSpread(t *testing.T) {
 	}
 	p := plan{perS: 4, hold: 20 * time.Minute, seed: 1, cv: 1}
 	for _, spread := range []bool{true, false} {
-		tl := newTimeline(recs, 1, spread)
+		tl := newTimeline(recs, 1, spread, 0)
 		got, _, err := tl.schedule(Superpose, p)
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestQuantumSpread(t *testing.T) {
 // Superposed copies of a bursty trace come near to Poisson; resampled gaps
 // have the variation asked for.
 func TestScheduleDispersion(t *testing.T) {
-	tl := newTimeline(poissonTrace(2000, 5, 4), 1, true)
+	tl := newTimeline(poissonTrace(2000, 5, 4), 1, true, 0)
 	p := plan{perS: 50, hold: 10 * time.Minute, seed: 1, cv: 1}
 	got, _, err := tl.schedule(Superpose, p)
 	if err != nil {
@@ -304,7 +304,7 @@ func FuzzSchedule(f *testing.F) {
 			r.ArrivalResolutionNs = max(grid, 1)
 			r.StartUnixNs -= r.StartUnixNs % r.ArrivalResolutionNs
 		}
-		tl := newTimeline(recs, seed, true)
+		tl := newTimeline(recs, seed, true, 0)
 		p := plan{perS: perS, warmup: 3 * time.Second, hold: 20 * time.Second, seed: seed, cv: 1}
 		for _, s := range []Scaling{Superpose, Thin, Compress, Resample} {
 			if got, _, err := tl.schedule(s, p); err == nil {
@@ -316,14 +316,67 @@ func FuzzSchedule(f *testing.F) {
 
 func TestPeakRate(t *testing.T) {
 	recs := chatTrace(100, time.Second).Records
-	if peak := newTimeline(recs[:30], 1, true).peakPerS(); peak != nil {
+	if peak := newTimeline(recs[:30], 1, true, 0).peakPerS(); peak != nil {
 		t.Errorf("peak %v of half a minute", *peak)
 	}
 	for i := range 60 { // a second request each second of the second minute
 		recs = append(recs, chatRecord(100+i, time.Minute+time.Duration(i)*time.Second))
 	}
 	slices.SortFunc(recs, func(a, b *trace.Record) int { return int(a.StartUnixNs - b.StartUnixNs) })
-	if peak := newTimeline(recs, 1, true).peakPerS(); *peak != 100.0/60 {
+	if peak := newTimeline(recs, 1, true, 0).peakPerS(); *peak != 100.0/60 {
 		t.Errorf("peak %v, want 100 a minute", *peak)
+	}
+}
+
+// A night between two busy times, and another at the seam.
+func TestIdleGapsAreShortened(t *testing.T) {
+	const s, h = time.Second, time.Hour
+	tr := chatTrace(4, 0)
+	for i, at := range []time.Duration{0, 10 * s, 8 * h, 8*h + 10*s} {
+		tr.Records[i].StartUnixNs = int64(at)
+	}
+	tl := newTimeline(tr.Records, 1, true, 30*s)
+	if d := cmp.Diff([]time.Duration{0, 10 * s, 40 * s, 50 * s}, tl.at); d != "" {
+		t.Errorf("arrivals: %s", d)
+	}
+	if tl.length != 80*s || tl.shortened != 2 {
+		t.Errorf("length %v, %d gaps shortened; want 80s and 2", tl.length, tl.shortened)
+	}
+	whole := newTimeline(tr.Records, 1, true, 0)
+	if tl.recordedPerS() != whole.perS() || *tl.peak != *whole.peak || *tl.peak != 2.0/60 {
+		t.Errorf("what was recorded changed: %v/s of %v/s, peak %v", tl.recordedPerS(), whole.perS(), *tl.peak)
+	}
+}
+
+// The load grows evenly over the ramp, and what is measured is untouched.
+func TestRamp(t *testing.T) {
+	tl := newTimeline(poissonTrace(20_000, 100, 4), 1, true, 0)
+	p := plan{perS: 100, warmup: 60 * time.Second, hold: 20 * time.Second, seed: 1}
+	flat, _, err := tl.schedule(Superpose, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ramp = 40 * time.Second
+	got, _, err := tl.schedule(Superpose, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(all []arrival, from, to time.Duration) (n float64) {
+		for _, a := range all {
+			if a.at >= from && a.at < to {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range 4 {
+		from := time.Duration(i*10-60) * time.Second
+		want := count(flat, from, from+10*time.Second) * (float64(i) + 0.5) / 4
+		if n := count(got, from, from+10*time.Second); math.Abs(n-want) > 4*math.Sqrt(want) {
+			t.Errorf("%v to %v: %v arrivals, want about %v", from, from+10*time.Second, n, want)
+		}
+	}
+	if a, b := count(flat, -20*time.Second, time.Hour), count(got, -20*time.Second, time.Hour); a != b {
+		t.Errorf("after the ramp %v arrivals, want %v", b, a)
 	}
 }

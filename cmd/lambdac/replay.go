@@ -81,6 +81,8 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.DurationVar(&o.cfg.Hold, "hold", 0, "measured time of each level")
 	f.DurationVar(&o.cfg.Warmup, "warmup", 0, "time of the same load before it, not measured")
 	f.DurationVar(&o.cfg.Drain, "drain", 0, "how long answers may take after a level (default 30s)")
+	f.DurationVar(&o.cfg.Ramp, "ramp", 0, "raise the load evenly over the first part of the warm-up")
+	f.DurationVar(&o.cfg.MaxIdle, "max-idle", 0, "shorten gaps of the trace above this, such as nights")
 	f.IntVar(&o.cfg.Replicates, "replicates", 1, "how often each load is held")
 	f.Uint64Var(&o.cfg.Seed, "seed", 1, "seed of order, phases, thinning and prompts")
 	f.StringVar(&o.cfg.Model, "model", "", "model to ask for instead of the recorded one")
