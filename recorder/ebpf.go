@@ -67,6 +67,8 @@ type ebpfSource struct {
 	// closing are connections whose last calls may still be under way.
 	closing []*ebpfConn
 	rung    rung
+	// unseen counts bytes that moved by ways that are not seen.
+	unseen int64
 	// looked is when the fill of the ring was looked at.
 	looked int64
 
@@ -162,6 +164,9 @@ func (s *ebpfSource) readControl() error {
 		if !ok || err != nil {
 			return err
 		}
+		if s.tls != nil {
+			s.tls.saw(&c)
+		}
 		switch c.Kind {
 		case bpf.Open:
 			s.open(&c)
@@ -171,14 +176,8 @@ func (s *ebpfSource) readControl() error {
 			if conn := s.conns[c.Cookie]; conn != nil {
 				conn.encrypted = true
 			}
-		case bpf.Code:
-			if s.tls != nil {
-				s.tls.saw(&c)
-			}
+		case bpf.Code: // for s.tls alone
 		default:
-			if c.Kind == bpf.Exit && s.tls != nil {
-				s.tls.saw(&c)
-			}
 			s.ends = append(s.ends, c)
 		}
 	}

@@ -92,7 +92,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"runtime"
 )
@@ -296,26 +295,35 @@ func TestTLSInNginx(t *testing.T) {
 	wantBodies(t, got, said)
 }
 
-// What is not probed is said by name, with its bytes (case 14).
+// What is not probed is said by name, with its bytes (case 14): of a process
+// that ran before, and of one whose files were all known before it began.
 func TestTLSUncovered(t *testing.T) {
 	testenv.Root(t)
 	cert, key := certFiles(t)
-	port := freePort(t)
-	addr := startListening(t, exec.Command(testenv.Command(t, "gnutls-serv"), "--http", "--quiet",
-		"--port", strconv.Itoa(port), "--x509certfile", cert, "--x509keyfile", key), port)
-	got, rep := recordTLS(t, addr, func() {
+	first, second := freePort(t), freePort(t)
+	serve := func(port int) string {
+		return startListening(t, exec.Command(testenv.Command(t, "gnutls-serv"), "--http", "--quiet",
+			"--port", strconv.Itoa(port), "--x509certfile", cert, "--x509keyfile", key), port)
+	}
+	addr := serve(first)
+	src := openEBPF(t, bpf.Options{Ports: []int{first, second}, Nested: true})
+	r := startRecording(t, src, Config{KeepText: true})
+	for _, addr := range []string{addr, serve(second)} {
 		out, err := exec.Command(testenv.Command(t, "curl"), "-sk", "https://"+addr+"/").CombinedOutput()
 		if err != nil {
 			t.Fatalf("curl: %v\n%s", err, out)
 		}
-		time.Sleep(100 * time.Millisecond)
-	})
+		time.Sleep(300 * time.Millisecond)
+	}
+	got, rep := r.stop()
 	if len(got.list) != 0 {
 		t.Errorf("%d exchanges of TLS that is not read", len(got.list))
 	}
-	warned := strings.Join(rep.Source.Warnings, "\n")
-	if !strings.Contains(warned, "bytes of TLS were not read: process \"gnutls-serv\"") || !strings.Contains(warned, "gnutls: GnuTLS is not probed") {
-		t.Errorf("warnings: %q", warned)
+	for _, port := range []int{first, second} {
+		want := fmt.Sprintf("bytes of TLS were not read: process \"gnutls-serv\", port %d: gnutls: GnuTLS is not probed", port)
+		if !strings.Contains(strings.Join(rep.Source.Warnings, "\n"), want) {
+			t.Errorf("no warning %q in %q", want, rep.Source.Warnings)
+		}
 	}
 }
 

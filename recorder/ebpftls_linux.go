@@ -139,13 +139,25 @@ func returnProbesHarm(release string) bool {
 	return major == 6 && minor >= 11 && minor <= 13
 }
 
-// saw takes an event: a file that is new to a process, or a process's end.
+// saw takes an event: a file that is new to a process, a process that was seen
+// to speak TLS, or its end.
 func (f *tlsFollower) saw(e *bpf.Control) {
 	switch e.Kind {
 	case bpf.Code:
 		select {
 		case f.waiting <- newCode{int(e.TGID), e.CodeFile()}:
 		default: // told again with the next process that uses it
+		}
+	case bpf.TLS:
+		f.mu.Lock()
+		known := f.processes[int(e.TGID)] != nil
+		f.mu.Unlock()
+		if known {
+			return
+		}
+		select { // a process all of whose files were known before
+		case f.waiting <- newCode{pid: int(e.TGID)}:
+		default:
 		}
 	case bpf.Exit:
 		f.mu.Lock()
@@ -164,7 +176,7 @@ func (f *tlsFollower) run() {
 		case <-f.stop:
 			return
 		case code := <-f.waiting:
-			if !f.look(code.pid) {
+			if !f.look(code.pid) || code.file == (bpf.FileKey{}) {
 				continue
 			}
 			if err := f.probes.Known(code.file); err != nil {
@@ -272,7 +284,7 @@ func (f *tlsFollower) attach(to *probedFile, p *tlslib.Process, file *tlslib.Fil
 // sweep takes the probes from files that no process uses.
 func (f *tlsFollower) sweep() {
 	f.mu.Lock()
-	idle := f.exits == 0 && f.unused == 0 || len(f.files) == 0
+	idle := f.exits == 0 && f.unused == 0
 	f.exits = 0
 	f.mu.Unlock()
 	if idle {
@@ -316,11 +328,9 @@ func (f *tlsFollower) forget(used map[tlslib.FileID]bool, alive map[int]bool) {
 			delete(f.files, id)
 		}
 	}
-	if len(f.processes) > maxProcesses/2 {
-		for pid := range f.processes {
-			if !alive[pid] {
-				delete(f.processes, pid)
-			}
+	for pid := range f.processes {
+		if !alive[pid] { // its connections ended with it, seconds ago
+			delete(f.processes, pid)
 		}
 	}
 	f.mu.Unlock()
