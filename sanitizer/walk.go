@@ -154,7 +154,7 @@ func (w *walker) value(dst []byte, p *bodyPlace, name []byte, in inherited) ([]b
 // inside is what a container says of its content.
 func (w *walker) inside(in inherited, treat treatment) inherited {
 	switch treat {
-	case treatDrop, treatPseudonym:
+	case treatDrop:
 		w.s.tally.add("body_value", "body", 1)
 		return withinDrop
 	case treatJSON:
@@ -241,6 +241,12 @@ func (w *walker) text(dst []byte, p *bodyPlace, name []byte, in inherited, treat
 	}
 	at := w.offset() - int64(len(raw))
 	value := w.unquote(raw)
+	if treat == treatKeep {
+		if out, ok := w.keep(dst, p, value); ok {
+			return out, nil
+		}
+		treat = treatNone
+	}
 	if treat == treatNone && in == withinText {
 		treat = treatText
 	}
@@ -248,8 +254,6 @@ func (w *walker) text(dst []byte, p *bodyPlace, name []byte, in inherited, treat
 	case treatPseudonym:
 		w.s.tally.add("pseudonym", "body", 1)
 		return w.quote(dst, []byte("id-"+w.s.keys.name("body", string(value)))), nil
-	case treatKeep:
-		return w.keep(dst, p, value), nil
 	case treatJSON:
 		return w.open(dst, name, raw, value, at, true), nil
 	case treatText:
@@ -277,19 +281,19 @@ func (w *walker) length(dst, value []byte) []byte {
 	return append(strconv.AppendInt(append(dst, `"len:`...), int64(len(value)), 10), '"')
 }
 
-// keep keeps a string as far as its grammar goes.
-func (w *walker) keep(dst []byte, p *bodyPlace, value []byte) []byte {
+// keep keeps a string as far as its grammar goes; false where that is nowhere.
+func (w *walker) keep(dst []byte, p *bodyPlace, value []byte) ([]byte, bool) {
 	switch kept, ok := p.rule.read(string(value)); {
 	case ok:
-		return w.quote(dst, []byte(kept))
+		return w.quote(dst, []byte(kept)), true
 	case p.rule.grammar == GrammarName:
 		w.s.tally.add("body_name", "body", 1)
-		return w.quote(dst, w.t.name(nil, value))
+		return w.quote(dst, w.t.name(nil, value)), true
 	case p.rule.grammar == GrammarModel && len(value) > 0:
-		return w.quote(dst, []byte(*w.s.model("body", string(value))))
+		return w.quote(dst, []byte(*w.s.model("body", string(value)))), true
 	}
 	w.s.tally.add("body_grammar", "body", 1)
-	return w.length(dst, value)
+	return dst, false
 }
 
 // open replaces a text; one that is JSON is walked and stays JSON, and of media
@@ -338,7 +342,7 @@ func (w *walker) number(dst []byte, p *bodyPlace, name []byte, in inherited, tre
 			return append(dst, kept...), nil
 		}
 	}
-	if (treat == treatNone || treat == treatJSON) && in == withinText {
+	if (treat == treatNone || treat == treatJSON || treat == treatKeep) && in == withinText {
 		return w.t.number(dst, name, raw), nil
 	}
 	w.s.tally.add("body_number", "body", 1)
