@@ -57,7 +57,7 @@ bench: ## speed figures, with bytes/s and allocations
 	$(GO) test -run '^$$' -bench . -benchmem $(or $(PKG),./...)
 
 second-opinion: ## gitleaks beside the detectors and the audit; a module of its own
-	cd sanitizer/audit/gitleaks_test && $(GO) vet ./... && $(GO) test ./...
+	cd sanitizer/audit/gitleaks_test && $(GO) vet -mod=mod ./... && $(GO) test -mod=mod ./... # follows the program's go.mod
 
 calibrate: ## the full calibration tables and all demo seeds; an hour or so
 	LAMBDAC_CALIBRATE=1 $(GO) test -timeout 3h -run 'Calibrat' -v ./...
