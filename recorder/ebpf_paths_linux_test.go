@@ -257,6 +257,24 @@ func TestEBPFFilters(t *testing.T) {
 	}
 }
 
+// TestEBPFIOURing: what io_uring moves is not seen, and is told by its bytes:
+// an answer of which only the head was seen is not complete.
+func TestEBPFIOURing(t *testing.T) {
+	got, rep := recordPeer(t, "uring", func(addr string) {
+		c := dialPeer(t, addr)
+		say(t, c, "GET /u HTTP/1.1\r\nHost: h\r\n\r\n")
+		hear(t, c, len(headOf(5000))+5000)
+		c.Close()
+		time.Sleep(100 * time.Millisecond)
+	})
+	if len(got.list) != 1 || got.list[0].Record.RespComplete || rep.Totals.LostByReason["unseen"] != 5000 {
+		t.Errorf("exchanges %+v, lost %v", briefs(got.list), rep.Totals.LostByReason)
+	}
+	if all := strings.Join(rep.Warnings, "\n"); !strings.Contains(all, "5000 bytes were moved by ways that are not seen") || !strings.Contains(all, "calls of io_uring") {
+		t.Errorf("warnings %q", all)
+	}
+}
+
 // TestEBPFTLSBlind: raw bytes of TLS are counted, by process and port, and not
 // read.
 func TestEBPFTLSBlind(t *testing.T) {

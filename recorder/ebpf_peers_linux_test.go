@@ -35,6 +35,7 @@ func init() {
 		"hop":    peerHop,
 		"pour":   serve(peerPour),
 		"raw":    serve(peerRaw),
+		"uring":  serve(peerURing),
 	}
 }
 

@@ -95,7 +95,8 @@ func (s *ebpfSource) warnings(c *bpf.Counts) []string {
 		n    uint64
 		text string
 	}{
-		{c.IOURing.Events, "%d calls of io_uring by the watched processes: what they moved was not read"},
+		{uint64(s.unseen), "%d bytes were moved by ways that are not seen, such as io_uring"},
+		{c.IOURing.Events * uint64(min(s.unseen, 1)), "%d calls of io_uring were made by processes that the filters admit"},
 		{c.Compat.Events, "%d calls of 32-bit processes were not read"},
 		{c.MPTCP.Events, "%d calls on MPTCP connections were not read"},
 		{c.ControlFull, "%d events of connections found the control ring full: addresses and ends are missing"},

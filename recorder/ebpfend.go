@@ -60,11 +60,17 @@ func (s *ebpfSource) finished(c *ebpfConn, e *bpf.Control, t int64) {
 	s.sendFIN(c, dir)
 }
 
+// lostUnseen: TCP moved the bytes for the process, and no call that is seen.
+const lostUnseen = "unseen"
+
 // tailOf loses what a direction had up to a position, if it was not seen.
 func (s *ebpfSource) tailOf(c *ebpfConn, dir Dir, to int64, why string, t int64) {
 	d := &c.dirs[dir]
 	if c.encrypted || to <= d.next {
 		return
+	}
+	if why == lostUnseen {
+		s.unseen += to - d.next
 	}
 	s.lose(c, dir, d.next, to, why, t)
 	d.next = to
@@ -83,7 +89,7 @@ func (s *ebpfSource) settleTails(c *ebpfConn, e *bpf.Control, t int64) {
 	s.tail(c, e.Pos, t)
 	if e.Flags&bpf.Counted != 0 {
 		for dir := range c.dirs {
-			s.tailOf(c, Dir(dir), e.SeqPos[dir], "unseen", t)
+			s.tailOf(c, Dir(dir), e.SeqPos[dir], lostUnseen, t)
 		}
 	}
 }
