@@ -49,6 +49,14 @@ func TestRewrite(t *testing.T) {
 			"an unknown field keeps its length", `{"wish":"peace","a":[1,2.5,true,null,"x"]}`,
 			`{"` + name("wish") + `":"len:5","a":[0,0,false,null,"len:1"]}`,
 		},
+		{
+			"a conversation", `{"conversation":{"id":"c1","note":"x"},"previous_response_id":"c1"}`,
+			`{"conversation":{"id":"` + id("c1") + `","note":"len:1"},"previous_response_id":"` + id("c1") + `"}`,
+		},
+		{
+			"words of the API as those of a text", `{"messages":[{"content":[{"type":"tool_use","input":{"type":"journey","role":"guest","status":"failed"}}]}]}`,
+			`{"messages":[{"content":[{"type":"tool_use","input":{"type":"text 7","role":"text 5","status":"failed"}}]}]}`,
+		},
 		{"an unknown model", `{"model":"acme-chat"}`, `{"model":"` + model("acme-chat") + `"}`},
 		{"an unknown word", `{"service_tier":"swordfish","tools":[{"type":"anna"}]}`, `{"service_tier":"len:9","tools":[{"type":"len:4"}]}`},
 		{
