@@ -32,13 +32,13 @@ func (h *histogram) addSlowest() { h[latencyBuckets-1]++ }
 // variance under its hypothesis. For a latency that is known whatever the
 // limit: it is that of the requests above the load's own quantile 1 − s, a
 // share s by construction. The misses themselves say nothing of it where there
-// are none. For a rate there are only the failures. See overdispersion for how it is taken.
-func (l *load) clustering(o Objective, index int) stats.Dispersion {
-	return overdispersion(l.deciding(o, index), l.steady)
+// are none. For a rate there are only the failures.
+func (l *load) clustering(o Objective, index int) clustering {
+	return clusteringOf(l.deciding(o, index), l.steady)
 }
 
 // failing is the clustering of failures at the load.
-func (l *load) failing() stats.Dispersion {
+func (l *load) failing() clustering {
 	var blocks []stats.Run
 	for i, r := range l.shown() {
 		for _, b := range r.blocks {
@@ -47,14 +47,17 @@ func (l *load) failing() stats.Dispersion {
 			}
 		}
 	}
-	return overdispersion(blocks, l.steady)
+	return clusteringOf(blocks, l.steady)
 }
 
-// overdispersion is the larger of the dispersions between the blocks of a load's
-// windows and between its runs; the Level of a block is the number of its run.
+// clustering is the dispersion between the blocks of a load's windows, and that
+// between its runs.
+type clustering struct{ blocks, runs stats.Dispersion }
+
+// clusteringOf takes both from blocks whose Level is the number of their run.
 // Where more requests were open at the end of the window than at its start, the
 // rise is no chance, and only the differences between successive blocks count.
-func overdispersion(blocks []stats.Run, steady bool) stats.Dispersion {
+func clusteringOf(blocks []stats.Run, steady bool) clustering {
 	var runs []stats.Run
 	for _, b := range blocks {
 		for b.Level >= len(runs) {
@@ -63,18 +66,38 @@ func overdispersion(blocks []stats.Run, steady bool) stats.Dispersion {
 		at := &runs[b.Level]
 		at.N, at.K = at.N+b.N, at.K+b.K
 	}
-	between := stats.WithinLevels(1, runs)
-	within := stats.Successive(len(runs), blocks)
+	c := clustering{runs: stats.WithinLevels(1, runs), blocks: stats.Successive(len(runs), blocks)}
 	if steady {
 		for i := range blocks {
 			blocks[i].Level = 0
 		}
-		within = stats.WithinLevels(1, blocks)
+		c.blocks = stats.WithinLevels(1, blocks)
 	}
-	if between.Deflation(confidence) > within.Deflation(confidence) {
-		return between
+	return c
+}
+
+// runEffect is how much more than the blocks tell the runs of the loads differ,
+// as a dispersion in units of theirs: mean of the ratios, where it is beyond
+// chance; DF 0 where it is not. Two runs of one load say next to nothing of it,
+// those of all loads together do.
+func runEffect(cs []clustering) stats.Dispersion {
+	ratio, runs, blocks := 0.0, 0.0, 0.0
+	for _, c := range cs {
+		ratio += c.runs.DF * c.runs.Phi / c.blocks.Phi
+		runs, blocks = runs+c.runs.DF, blocks+c.blocks.DF
 	}
-	return within
+	if runs < 1 || blocks < 1 || stats.FSurvival(ratio/runs, runs, blocks) >= alpha {
+		return stats.Dispersion{Phi: 1}
+	}
+	return stats.Dispersion{Phi: max(1, ratio/runs), DF: runs}
+}
+
+// dispersion is that of the blocks, with the effect of runs on top.
+func (c clustering) dispersion(effect stats.Dispersion) stats.Dispersion {
+	if effect.DF < 1 {
+		return c.blocks
+	}
+	return stats.Dispersion{Phi: c.blocks.Phi * effect.Phi, DF: min(effect.DF, max(c.blocks.DF, 1))}
 }
 
 // deciding counts, per block of the load's runs, the requests above the load's
@@ -143,9 +166,14 @@ func (h *histogram) from(bucket int) float64 {
 // load there is no next window; there the load below stands in for it, if its
 // requests cluster more.
 func deflations(loads []*load, o Objective, index int) []float64 {
-	all := make([]stats.Dispersion, len(loads))
+	clusters := make([]clustering, len(loads))
 	for i, l := range loads {
-		all[i] = l.clustering(o, index)
+		clusters[i] = l.clustering(o, index)
+	}
+	effect := runEffect(clusters)
+	all := make([]stats.Dispersion, len(loads))
+	for i, c := range clusters {
+		all[i] = c.dispersion(effect)
 	}
 	out := make([]float64, len(loads))
 	for i, d := range all {

@@ -46,7 +46,8 @@ func TestClustering(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			l := &load{judged: test.runs, steady: !test.filling}
-			if got := l.clustering(o, 0).Phi; !near(got, test.phi, 0.01) {
+			c := l.clustering(o, 0)
+			if got := c.dispersion(runEffect([]clustering{c})).Phi; !near(got, test.phi, 0.01) {
 				t.Errorf("φ = %.2f, want %.2f", got, test.phi)
 			}
 		})

@@ -75,12 +75,12 @@ func (l *Level) flag() {
 
 // proportionOf is a share with its Wilson interval, on counts deflated where
 // failures come together in time.
-func proportionOf(k, n int64, d stats.Dispersion) Proportion {
+func proportionOf(k, n int64, c clustering) Proportion {
 	if n == 0 {
 		return Proportion{}
 	}
 	phi := 1.0
-	if d.Phi > 1 {
+	if d := c.dispersion(runEffect([]clustering{c})); d.Phi > 1 {
 		phi = d.Deflation(confidence)
 	}
 	i := stats.Wilson(float64(k)/phi, float64(n)/phi, confidence)

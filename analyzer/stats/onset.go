@@ -170,6 +170,31 @@ func FitOnsetUnion(c Counts, cut float64) (OnsetUnion, error) {
 	return u, nil
 }
 
+// OnsetInterval is the λc of the best link and the hull of the intervals of all
+// three, as in [FitOnsetUnion], without Δ and at a quarter of its cost.
+func OnsetInterval(c Counts, cut float64) (lambda float64, i OpenInterval, err error) {
+	if err := c.Check(); err != nil {
+		return 0, i, err
+	}
+	if len(c.X) < 4 {
+		return 0, i, fmt.Errorf("fit onset: %w: %d levels, need 4", ErrInput, len(c.X))
+	}
+	best := math.Inf(-1)
+	for at, l := range Links {
+		p := newHinge(c, l).profile(onsetPerGap / 2)
+		x, top := p.peak()
+		if in := p.interval(x, top, cut); at == 0 {
+			i = in
+		} else {
+			i = i.Union(in)
+		}
+		if top > best {
+			lambda, best = x, top
+		}
+	}
+	return lambda, i, nil
+}
+
 // SubSaturated returns the levels below the first whose observed rate exceeds
 // threshold. Saturated levels carry the shape of the ceiling into λc: with
 // them the interval of a log-link fit covers 0.00 (calibrated).

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/lambdac/lambdac/analyzer"
+	"github.com/lambdac/lambdac/replayer"
+)
+
+// searchFlags are those of replay --search.
+type searchFlags struct {
+	between []float64
+	slo     string
+	config  analyzer.SearchConfig
+}
+
+func (s *searchFlags) register(f *pflag.FlagSet) {
+	f.Float64SliceVar(&s.between, "search", nil, "choose the loads between two, such as 5,80, from what each level shows: near λc, or where the objective of --search-slo breaks")
+	f.StringVar(&s.slo, "search-slo", "", "search this objective instead of λc: 'error_rate 1%'")
+	f.DurationVar(&s.config.Budget, "budget", 0, "time that the levels of a search may take in all, drains included")
+	f.IntVar(&s.config.MaxLevels, "max-levels", 0, "the most levels of a search (default 40)")
+}
+
+// planner is the search that the flags ask for; nil = none.
+func (s *searchFlags) planner() (replayer.Planner, error) {
+	const see = "see lambdac replay --help"
+	if len(s.between) == 0 {
+		if s.slo != "" || s.config != (analyzer.SearchConfig{}) {
+			return nil, usage(see, "--search-slo, --budget and --max-levels are limits of --search")
+		}
+		return nil, nil
+	}
+	if len(s.between) != 2 {
+		return nil, usage(see, "--search takes two loads, got %d", len(s.between))
+	}
+	c := s.config
+	c.From, c.To = s.between[0], s.between[1]
+	if s.slo != "" {
+		o, err := analyzer.ParseObjective(s.slo)
+		if err != nil {
+			return nil, &exitError{exitUsage, err, see}
+		}
+		if o.Metric != "error_rate" {
+			return nil, usage("give loads with --levels and judge them with lambdac analyze --slo", "--search-slo %q: a level in progress shows no latency, only error_rate can be searched", s.slo)
+		}
+		c.MaxShare = o.MaxShare
+	}
+	search, err := analyzer.NewSearch(c)
+	if err != nil {
+		return nil, &exitError{exitUsage, fmt.Errorf("--search: %w", err), see}
+	}
+	return search, nil
+}
