@@ -51,7 +51,7 @@ func TestRewrite(t *testing.T) {
 		},
 		{
 			"a conversation", `{"conversation":{"id":"c1","note":"x"},"previous_response_id":"c1"}`,
-			`{"conversation":{"id":"` + id("c1") + `","note":"len:1"},"previous_response_id":"` + id("c1") + `"}`,
+			`{"conversation":{"id":"` + id("c1") + `","` + name("note") + `":"len:1"},"previous_response_id":"` + id("c1") + `"}`,
 		},
 		{
 			"words of the API as those of a text", `{"messages":[{"content":[{"type":"tool_use","input":{"type":"journey","role":"guest","status":"failed"}}]}]}`,
