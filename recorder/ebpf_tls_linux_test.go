@@ -482,6 +482,9 @@ func TestKernelTLSCurl(t *testing.T) {
 	testenv.Root(t)
 	curl := testenv.Command(t, "curl")
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			time.Sleep(2 * time.Second)
+		}
 		b, _ := io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, r.URL.Path+" "+string(b))
 	}))
@@ -498,7 +501,7 @@ func TestKernelTLSCurl(t *testing.T) {
 		}
 		return string(out)
 	}
-	say("/first") // it brings the library
+	say("/slow") // it brings the library
 	until(t, "the library has probes", func() bool {
 		follower.mu.Lock()
 		defer follower.mu.Unlock()
