@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"lambdac": main})
+	testscript.Main(m, map[string]func(){"lambdac": main, "ssetarget": sseTarget})
 }
 
 // TestScripts runs one user story per file of testdata/script.
