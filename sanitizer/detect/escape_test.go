@@ -17,6 +17,13 @@ func TestAfterEscapes(t *testing.T) {
 		{`\u0026203.0.113.77`, "ip"},
 		{`key:81:bc:ce:49:68:21`, "mac"},
 		{`face:81:bc:ce:49:68:21`, "mac"},
+		{`key:2001:db8::5243`, "ip"},
+		{`\u003c2001:db8::3154\u003e`, "ip"},
+		{`\u003c88:eb:cc:25:c3:35\u003e`, "mac"},
+		{`\u003c/home/xdljsrwdg/a\u003e`, "home_path"},
+		{`\n/home/xdljsrwdg/a\n`, "home_path"},
+		{`password=%tmtgQ1Mb0C#mqj1`, "named_secret"},
+		{`npm_KnnSYwILbHlZETfmcbqidXZnMgthGcaYPSk3`, "npm_token"},
 		{`→/home/dxooaduxr/notes←`, "home_path"},
 	} {
 		found := s.Find(nil, []byte(tc.text))

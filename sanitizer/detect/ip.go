@@ -48,13 +48,13 @@ func (j *job) address(start, end int) {
 	}
 	const longest = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255")
 	word := start
-	start = (hexAny | colon | dash).back(j.text, start, longest)
+	start = j.pastEscape((hexAny | colon | dash).back(j.text, start, longest), word)
 	for at := start; at <= word; at++ { // "key:00:1a:…" begins after a mark
 		if (at == start || j.text[at-1] == ':') && j.mac(at) {
 			return
 		}
 	}
-	for start < end && j.text[start] == '-' {
+	for start < end && (j.text[start] == '-' || j.text[start] == ':' && j.byteAt(start+1) != ':') {
 		start++
 	}
 	end = j.run(hexAny|colon|dot, start, longest+1)

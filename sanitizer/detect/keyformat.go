@@ -105,6 +105,17 @@ func (j *job) escaped(at int) bool {
 	return false
 }
 
+// pastEscape returns where the last escape in [start, end] ends, start if
+// there is none: the letters of "\n" or "\u00e4" are none of the word.
+func (j *job) pastEscape(start, end int) int {
+	for at := end; at > start; at-- {
+		if j.escaped(at) {
+			return at
+		}
+	}
+	return start
+}
+
 // varied reports that a tail is no placeholder: eight different bytes or
 // more, and a digit or letters of both cases.
 func varied(tail []byte) bool {
@@ -133,7 +144,20 @@ func scrambled(tail []byte) bool {
 			turns++
 		}
 	}
-	return digits > 0 && turns >= 2
+	return digits > 0 && turns >= 2 || len(tail) >= longTail && caseTurns(tail)*4 > len(tail)
+}
+
+// longTail is the length from which letters whose case turns at random are as
+// telling as digits among them.
+const longTail = 20
+
+func caseTurns(tail []byte) (n int) {
+	for i := 1; i < len(tail); i++ {
+		if letters.in(tail[i]) && letters.in(tail[i-1]) && uppers.in(tail[i]) != uppers.in(tail[i-1]) {
+			n++
+		}
+	}
+	return n
 }
 
 // checked reports that the last six of a tail's bytes are the CRC-32 of the

@@ -38,8 +38,11 @@ func (j *job) home(start, end int) {
 // isAbsolute reports that the path that holds the slash at at begins with
 // one, and is not the rest of a URL.
 func (j *job) isAbsolute(at int) bool {
-	start := (word | slash).back(j.text, at, 64)
+	start := j.pastEscape((word | slash).back(j.text, at, 64), at)
 	j.steps += at - start
+	if start == at && j.escaped(at) {
+		return true
+	}
 	if start == at {
 		before, _ := utf8.DecodeLastRune(j.text[max(0, at-utf8.UTFMax):at])
 		return before != '.' && before != '~' && !unicode.IsLetter(before)

@@ -54,8 +54,10 @@ func isExample(userinfo []byte) bool {
 // a hint in brackets, or all of one byte.
 func isPlaceholder(value []byte) bool {
 	switch value[0] {
-	case '$', '{', '<', '[', '(', '%', '*':
+	case '$', '{', '<', '[', '(', '*':
 		return true
+	case '%': // %s, %(name)s, %NAME%
+		return len(value) < 5 || value[1] == '(' || value[len(value)-1] == '%'
 	}
 	for _, c := range value {
 		if c != value[0] {
