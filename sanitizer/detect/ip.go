@@ -48,7 +48,7 @@ func (j *job) address(start, end int) {
 	}
 	const longest = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255")
 	word := start
-	start = j.pastEscape((hexAny | colon | dash).back(j.text, start, longest), word)
+	start = j.pastEscape((hexAny|colon|dash).back(j.text, start, longest), word)
 	for at := start; at <= word; at++ { // "key:00:1a:…" begins after a mark
 		if (at == start || j.text[at-1] == ':') && j.mac(at) {
 			return

@@ -38,7 +38,7 @@ func (j *job) home(start, end int) {
 // isAbsolute reports that the path that holds the slash at at begins with
 // one, and is not the rest of a URL.
 func (j *job) isAbsolute(at int) bool {
-	start := j.pastEscape((word | slash).back(j.text, at, 64), at)
+	start := j.pastEscape((word|slash).back(j.text, at, 64), at)
 	j.steps += at - start
 	if start == at && j.escaped(at) {
 		return true
