@@ -45,12 +45,13 @@ type Analysis struct {
 	// empty where no family was published.
 	Curve   []CurvePoint `json:"curve"`
 	Methods Methods      `json:"methods"`
+	// Regimes are the loads below and above λc, compared.
+	Regimes *Regimes `json:"regimes"`
 	// Stability is the load up to which the service kept up, which errors do not
 	// show where nothing is refused.
 	Stability *Stability `json:"stability"`
 
 	// Reserved names: nil until they work.
-	Regimes     *Reserved `json:"regimes"`
 	USL         *Reserved `json:"usl"`
 	Entropy     *Reserved `json:"entropy"`
 	SteadyState *Reserved `json:"steady_state"`

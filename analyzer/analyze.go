@@ -59,6 +59,7 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 	a.Stability = stabilityOf(loads)
 	a.findSLO(loads, o.Objectives)
 	a.findTransitions(loads, o.Objectives)
+	a.Regimes = regimesOf(loads, a.LambdaC, a.Methods.Dispersion)
 	a.Headroom = headroomOf(m.Run.RecordedPeakPerS, a.LambdaC)
 	return a, nil
 }

@@ -175,6 +175,29 @@ func served(a *analyzer.Analysis) string {
 	return fmt.Sprintf(" and answered %s/s (95 %% %s)", rate(s.Served.Point), interval(s.Served.Low, s.Served.High, rate))
 }
 
+// regimes compares the loads below and above λc; empty where they are not told
+// apart.
+func regimes(a *analyzer.Analysis) string {
+	r := a.Regimes
+	if r == nil || r.Sub == nil || r.Super == nil || r.ErrorRatio.Low == nil {
+		return ""
+	}
+	text := fmt.Sprintf("errors above λc are %s times those below (95 %% %s)",
+		number(r.ErrorRatio.Point), interval(r.ErrorRatio.Low, r.ErrorRatio.High, number))
+	if sub, super := r.Sub.TTFTUserUs.P99, r.Super.TTFTUserUs.P99; sub != nil && super != nil {
+		text += fmt.Sprintf("; p99 of the first token %s ms below, %s ms above", millis(sub), millis(super))
+	}
+	return text
+}
+
+// number formats to three significant digits.
+func number(v *float64) string {
+	if v == nil {
+		return "∞"
+	}
+	return significant(*v, 3)
+}
+
 // testedLoads are the loads that the fits rest on, and those above them at
 // which the service was still filling.
 func testedLoads(a *analyzer.Analysis) (fitted, unsteady []float64) {

@@ -90,6 +90,9 @@ func textFindings(b *strings.Builder, a *analyzer.Analysis) {
 	if len(c.NotSeparable) > 0 {
 		fmt.Fprintf(b, "        not separable from: %s\n", strings.Join(c.NotSeparable, ", "))
 	}
+	if line := regimes(a); line != "" {
+		fmt.Fprintf(b, "regimes %s\n", line)
+	}
 	textSLO(b, a)
 	if s := a.Stability; s != nil && s.Verdict == analyzer.Found {
 		fmt.Fprintf(b, "stability: keeps up at %s, falls behind at %s req/s%s\n", rate(s.Low), rate(s.High), served(a))
