@@ -182,12 +182,15 @@ func TestTLSServers(t *testing.T) {
 			addr := startProgram(t, cmd)
 			var said []seenBody
 			c := tlsClient(t, tt.protocols...)
-			got, _ := recordTLS(t, addr, func() {
+			got, rep := recordTLS(t, addr, func() {
 				said = manyPosts(t, c, addr, tt.clients, 5, 3000)
 				c.CloseIdleConnections()
 				time.Sleep(100 * time.Millisecond)
 			})
 			wantBodies(t, got, said)
+			if n := rep.Totals.LostByReason["blind:tls"]; n != 0 {
+				t.Errorf("%d bytes count as not read", n)
+			}
 		})
 	}
 }

@@ -17,6 +17,8 @@ const maxBlind = 256
 type ebpfBlind struct {
 	tls  map[blindKey]int64
 	rest int64
+	// all is the sum.
+	all int64
 }
 
 type blindKey struct {
@@ -30,6 +32,7 @@ func (b *ebpfBlind) add(c *ebpfConn, pos [2]int64, why string) {
 	if !c.encrypted || c.read() {
 		return
 	}
+	b.all += pos[0] + pos[1]
 	key := blindKey{c.comm, c.info.Server.Port(), why}
 	if b.tls == nil {
 		b.tls = make(map[blindKey]int64)
@@ -71,8 +74,13 @@ func (s *ebpfSource) unreadSoFar() (sums map[string]int64, last int64) {
 		return nil, 0
 	}
 	sums = make(map[string]int64)
-	for _, n := range counts.Lost["raw_tls"] {
-		sums["tls"] += int64(n.Bytes)
+	if s.tls != nil {
+		// What libraries made of the others was read: they are no loss.
+		sums["tls"] = s.blind.all
+	} else {
+		for _, n := range counts.Lost["raw_tls"] {
+			sums["tls"] += int64(n.Bytes)
+		}
 	}
 	for _, n := range counts.Unread {
 		sums["unread"] += int64(n.Bytes)

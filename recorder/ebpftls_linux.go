@@ -57,6 +57,8 @@ type tlsFollower struct {
 	// unused is the number of files without a process that still have probes.
 	unused   int
 	troubles []string
+	// denied is the number of looks at processes that were not allowed.
+	denied int
 }
 
 // newCode is a file that a process begins to run code of.
@@ -195,6 +197,11 @@ func (f *tlsFollower) look(pid int) bool {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ESRCH):
 		return false
+	case errors.Is(err, fs.ErrPermission):
+		f.mu.Lock()
+		f.denied++
+		f.mu.Unlock()
+		return true
 	case err != nil:
 		f.trouble(err.Error())
 		return true
@@ -364,7 +371,11 @@ func (f *tlsFollower) trouble(text string) {
 func (f *tlsFollower) warnings() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.troubles)
+	list := slices.Clone(f.troubles)
+	if f.denied > 0 {
+		list = append(list, fmt.Sprintf("%d times a process could not be looked at: its TLS is not read; CAP_SYS_PTRACE allows it", f.denied))
+	}
+	return list
 }
 
 // covers implements [tlsSide]. A process that is not known is another's child
