@@ -119,7 +119,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 	_ = cmd.Wait() // killed
 	ids = nil
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		var id ebpf.ProgramID
 		if _, err := fmt.Sscan(word, &id); err != nil {
 			t.Fatal(err)

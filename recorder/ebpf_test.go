@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lambdac/lambdac/bpf"
+	"github.com/lambdac/lambdac/trace"
 )
 
 // fakeKernel plays events. Each time that both rings are asked for and empty,
@@ -240,4 +241,45 @@ func TestEBPFRung(t *testing.T) {
 	if r.step != bpf.Detach {
 		t.Errorf("step %d at the top", r.step)
 	}
+}
+
+// TestEBPFHalfClose: a client that has closed its sending half before the
+// answer is there when TCP says that it received it, and gone when not.
+func TestEBPFHalfClose(t *testing.T) {
+	ask, answer := "GET /x HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	pos := [2]int64{int64(len(ask)), int64(len(answer))}
+	for _, row := range []struct {
+		acked int64
+		want  string
+	}{{pos[1], "ok"}, {0, "client_abort/recorded"}} {
+		k := newFake()
+		ends := bpf.Control{Cookie: 7, Flags: bpf.Counted, Pos: pos, SeqPos: pos, Acked: row.acked}
+		event := func(kind bpf.Kind, toClient bool, t time.Duration) bpf.Control {
+			e := ends
+			e.Kind, e.ToClient, e.Time = kind, toClient, at(t)
+			return e
+		}
+		k.control = []bpf.Control{openAt(7), event(bpf.FIN, false, 500*ms), event(bpf.FIN, true, 1000*ms), event(bpf.Close, false, 1001*ms)}
+		request := out(7, 0, ask, 100*ms)
+		request.ToClient = false
+		k.data = []bpf.Data{request, out(7, 0, answer, 990*ms)}
+		k.pass(2 * time.Second)
+		src := newEBPFSource(k, k.clocks)
+		src.sleep = k.pass
+		src.Close()
+		var sink collector
+		if _, err := Run(t.Context(), src, &sink, Config{}); err != nil {
+			t.Fatal(err)
+		}
+		if len(sink.list) != 1 || briefOutcome(sink.list[0].Record) != row.want {
+			t.Errorf("received %d of %d bytes: %d exchanges, want one that is %q", row.acked, pos[1], len(sink.list), row.want)
+		}
+	}
+}
+
+func briefOutcome(r *trace.Record) string {
+	if r.OutcomeDetail != nil {
+		return string(r.Outcome) + "/" + string(*r.OutcomeDetail)
+	}
+	return string(r.Outcome)
 }

@@ -57,6 +57,11 @@ func (s *ebpfSource) finished(c *ebpfConn, e *bpf.Control, t int64) {
 		s.endStreams(c, dir, mine, t)
 		return
 	}
+	// After the other side's FIN the close follows at once, and tells whether
+	// what was sent meanwhile was still received.
+	if mine && c.dirs[dir.Other()].fin {
+		d.finPos = unknownEnd
+	}
 	s.sendFIN(c, dir)
 }
 
