@@ -12,6 +12,10 @@ import (
 // maxBlind bounds the processes and ports that are told apart.
 const maxBlind = 256
 
+// handshakeBytes is what opening a connection takes at most, as a rule. One that
+// a library was seen to open, and that moved no more, was never used.
+const handshakeBytes = 16 << 10
+
 // ebpfBlind counts, by process and port, the bytes of connections that were
 // seen and not read.
 type ebpfBlind struct {
@@ -29,7 +33,7 @@ type blindKey struct {
 
 // add counts a connection that ended and whose raw bytes were left alone.
 func (b *ebpfBlind) add(c *ebpfConn, pos [2]int64, why string) {
-	if !c.encrypted || c.read() {
+	if !c.encrypted || c.read() || len(c.streams) > 0 && pos[0]+pos[1] <= handshakeBytes {
 		return
 	}
 	b.all += pos[0] + pos[1]
