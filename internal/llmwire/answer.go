@@ -54,6 +54,7 @@ type Answer struct {
 	trimmed int // bytes taken off the first text that seemed to repeat
 
 	usage    usage
+	timed    usage
 	header   header
 	times    serverTimes
 	model    string
@@ -64,6 +65,7 @@ type Answer struct {
 	errType, errCode string
 
 	done, generated, failed bool
+	closed                  bool // "[DONE]" came: no client reads on
 	whole                   bool // it came as one body
 
 	chunks      int32  // that count
@@ -125,7 +127,7 @@ func opaqueAnswer(f *frame, r *reader) {
 func (a *Answer) Event(name, data []byte) Chunk {
 	late := a.done
 	if string(bytes.Trim(data, " \t\r\n")) == "[DONE]" {
-		a.done = true
+		a.done, a.closed = true, true
 		return Chunk{Kind: trace.ChunkDone, Bytes: size(len(data)), Done: true, Late: late}
 	}
 	if string(name) == "ping" {
@@ -271,20 +273,20 @@ func (a *Answer) Fill(rec *trace.Record, x *trace.Exchange) {
 	x.RespBodyCut += a.textCut
 }
 
-// fillUsage takes the body's counts, and the header's for what it lacks.
-func (a *Answer) fillUsage(dst *trace.Usage) {
-	u := a.header.usage
-	u.merge(&a.usage)
-	u.fill(dst)
-	switch {
-	case !u.seen:
-		dst.TokenSource = trace.TokensNone
-	case !a.usage.seen:
-		dst.TokenSource = trace.TokensServerHeader
+// parse reads an event or a body. Where it is no JSON because of numbers that
+// Python writes and its clients read, it is read without those.
+func (a *Answer) parse(name, data []byte, whole bool) error {
+	err := a.read(name, data, whole)
+	if err == nil {
+		return nil
 	}
+	if finite, some := withoutNaN(data); some && a.read(name, finite, whole) == nil {
+		return nil
+	}
+	return err
 }
 
-func (a *Answer) parse(name, data []byte, whole bool) error {
+func (a *Answer) read(name, data []byte, whole bool) error {
 	a.f.reset(name, whole)
 	a.r.reset(data)
 	a.family.answer(&a.f, &a.r)
@@ -323,6 +325,7 @@ func (a *Answer) tokens(n int64) *int32 {
 func (a *Answer) take(output bool) {
 	f := &a.f
 	a.usage.merge(&f.usage)
+	a.timed.merge(&f.timed)
 	a.times.merge(&f.times)
 	if len(f.model) > 0 && string(f.model) != a.model {
 		a.model = string(f.model)
@@ -330,7 +333,7 @@ func (a *Answer) take(output bool) {
 	if len(f.tier) > 0 && string(f.tier) != a.tier {
 		a.tier = string(f.tier)
 	}
-	if f.failure.seen {
+	if f.failure.seen && !a.closed {
 		a.fail(&f.failure)
 	}
 	if output {

@@ -129,7 +129,39 @@ func TestStreamFill(t *testing.T) {
 		{
 			"llama.cpp's timings", trace.KindOpenAIChat,
 			[]string{`{"choices":[],"timings":{"cache_n":236,"prompt_n":1,"prompt_ms":30.9,"predicted_n":35,"predicted_ms":661.0}}`},
-			filled{Usage: none, Times: trace.ServerTimes{ServerTTFTUs: new(int64(30_900)), ServerTotalUs: new(int64(691_900))}},
+			filled{
+				Usage: trace.Usage{
+					InputTokens: new(int64(237)), OutputTokens: new(int64(35)), RawInputTokens: new(int64(237)), RawOutputTokens: new(int64(35)),
+					CacheReadTokens: new(int64(236)), TokenSource: trace.TokensUsage,
+				},
+				Times: trace.ServerTimes{ServerTTFTUs: new(int64(30_900)), ServerTotalUs: new(int64(691_900))},
+			},
+		},
+		{ // usage is believed before them, and of two choices each has its own
+			"llama.cpp's timings beside other counts", trace.KindOpenAIChat,
+			[]string{
+				`{"choices":[{"index":1,"delta":{},"finish_reason":"stop"}],"timings":{"cache_n":2,"prompt_n":1,"predicted_n":5}}`,
+				`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"timings":{"cache_n":2,"prompt_n":1,"predicted_n":7}}`,
+			},
+			filled{Usage: none, Said: trace.Said{FinishReasons: []string{"stop", "stop"}}, Ended: true},
+		},
+		{
+			"llama.cpp's timings before they told the cached part", trace.KindOpenAIChat,
+			[]string{`{"choices":[],"timings":{"prompt_n":1,"predicted_n":5}}`},
+			filled{Usage: trace.Usage{OutputTokens: new(int64(5)), RawOutputTokens: new(int64(5)), TokenSource: trace.TokensUsage}},
+		},
+		{ // clients stop at the end mark
+			"an error behind the end mark", trace.KindOpenAIChat,
+			[]string{delta(`"content":"a"`), finishStop, done, `{"error":{"type":"t"}}`},
+			filled{
+				Usage: none, Said: trace.Said{ResponseModel: "m", FinishReasons: []string{"stop"}},
+				Answer: []trace.AnswerText{text(0, trace.ChunkText, "a")}, Ended: true, Some: true,
+			},
+		},
+		{ // and read on here
+			"an error behind message_stop", trace.KindAnthropicMessages,
+			[]string{`{"type":"message_stop"}`, `{"type":"error","error":{"type":"overloaded_error"}}`},
+			filled{Usage: none, Said: trace.Said{ErrorType: "overloaded_error"}, Ended: true, Error: true},
 		},
 		{
 			"completions", trace.KindOpenAICompletions,
@@ -241,6 +273,22 @@ func TestBody(t *testing.T) {
 		{
 			"error of a kind that is not known", `{"error":{"type":"t","code":1},"choices":[{"message":{"content":"a"}}]}`, trace.KindOther,
 			filled{Usage: none, Said: trace.Said{ErrorType: "t", ErrorCode: "1"}, Error: true},
+		},
+		{
+			"arguments that are no text", `{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{"q": 1}}}]}}]}`, trace.KindOpenAIChat,
+			filled{Usage: none, Answer: []trace.AnswerText{whole(0, 0, trace.ChunkToolArgs, `{"q": 1}`)}, Some: true},
+		},
+		{"a byte order mark before it", "\ufeff" + `{"model":"m"}`, trace.KindOpenAIChat, filled{Usage: none, Said: trace.Said{ResponseModel: "m"}}},
+		{"an empty text as error", `{"error":"","choices":[]}`, trace.KindOpenAIChat, filled{Usage: none}},
+		{"0 as error", `{"error":0,"choices":[]}`, trace.KindOpenAIChat, filled{Usage: none}},
+		{"an empty list as error", `{"error":[],"choices":[]}`, trace.KindOpenAIChat, filled{Usage: none}},
+		{"a number as error", `{"error":5}`, trace.KindOpenAIChat, filled{Usage: none, Error: true}},
+		{
+			"numbers that JSON does not have", `{"choices":[{"logprobs":{"content":[{"logprob":-Infinity,"top":[NaN,Infinity]}]},"message":{"content":"a NaN \"NaN"}}],"usage":{"prompt_tokens":NaN,"completion_tokens":2}}`, trace.KindOpenAIChat,
+			filled{
+				Usage:  trace.Usage{OutputTokens: new(int64(2)), RawOutputTokens: new(int64(2)), TokenSource: trace.TokensUsage},
+				Answer: []trace.AnswerText{whole(0, 0, trace.ChunkText, `a NaN "NaN`)}, Some: true,
+			},
 		},
 		{"no error", `{"error":null,"detail":null,"type":"x","code":7,"choices":[]}`, trace.KindOpenAIChat, filled{Usage: none}},
 	} {

@@ -79,7 +79,7 @@ func anthropicMember(f *frame, r *reader, key []byte) {
 	case "usage":
 		anthropicUsage(f, r)
 	case "timings": // llama.cpp
-		openAITimings(&f.times, r)
+		openAITimings(f, r)
 	default:
 		r.skip()
 	}

@@ -13,8 +13,9 @@ const maxWord = 128
 
 func (e failure) emptied() failure { return failure{kind: e.kind[:0], code: e.code[:0]} }
 
-// read takes the next value as an error: an object, a text, or a null or
-// false, which is none.
+// read takes the next value as an error: an object, a text, a code. Null, false,
+// an empty text, 0 and an empty list are none: services that always have the
+// member send them beside an answer, and clients pass over them.
 func (e *failure) read(r *reader) {
 	switch r.kind() {
 	case 'n', 'f':
@@ -22,6 +23,14 @@ func (e *failure) read(r *reader) {
 	case '{':
 		e.seen = true
 		e.object(r)
+	case '"':
+		text, _ := r.text()
+		e.seen = e.seen || len(text) > 0
+	case '0':
+		n, ok := r.number()
+		e.seen = e.seen || n != 0 || !ok
+	case '[':
+		e.seen = r.length() > 0 || e.seen
 	default:
 		e.seen = true
 		r.skip()

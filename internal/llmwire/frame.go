@@ -26,6 +26,7 @@ type frame struct {
 	tokens   int32 // generated with the event, where the protocol says so; 0 = not said
 
 	usage usage
+	timed usage // as the server's timings have it
 	times serverTimes
 
 	model, tier []byte

@@ -22,15 +22,24 @@ type reader struct {
 	src     bytes.Buffer
 	opts    [2]jsontext.Options
 	scratch []byte
+	base    int64 // bytes before the text
 	err     error
 }
+
+// byteOrderMark may stand before a text: some servers and clients put it there,
+// and most readers pass over it.
+const byteOrderMark = "\xef\xbb\xbf"
 
 // reset starts on a new text.
 func (r *reader) reset(text []byte) {
 	if r.opts[0] == nil {
 		r.opts = [2]jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 	}
-	r.src = *bytes.NewBuffer(text)
+	r.base = 0
+	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
+		r.base = int64(len(byteOrderMark))
+	}
+	r.src = *bytes.NewBuffer(text[r.base:])
 	r.dec.Reset(&r.src, r.opts[:]...)
 	r.err = nil
 }
@@ -165,7 +174,7 @@ func (r *reader) skip() bool {
 // end checks that nothing follows the text, and returns the first error.
 func (r *reader) end() error {
 	if r.err == nil && len(bytes.TrimLeft(r.dec.UnreadBuffer(), " \t\r\n")) > 0 {
-		r.err = &SyntaxError{Offset: r.dec.InputOffset()}
+		r.err = &SyntaxError{Offset: r.base + r.dec.InputOffset()}
 	}
 	return r.err
 }
@@ -201,7 +210,7 @@ func (r *reader) fail(err error) bool {
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		at = syntax.ByteOffset
 	}
-	r.err = &SyntaxError{Offset: at}
+	r.err = &SyntaxError{Offset: r.base + at}
 	return false
 }
 

@@ -112,7 +112,7 @@ func llamaCppObject(f *frame, r *reader) {
 		case "tokens_evaluated":
 			r.count(&u.input)
 		case "timings":
-			openAITimings(&f.times, r)
+			openAITimings(f, r)
 		case "error":
 			f.failure.read(r)
 		default:

@@ -27,7 +27,7 @@ func openAIAnswer(f *frame, r *reader) {
 		case "error":
 			f.failure.read(r)
 		case "timings":
-			openAITimings(&f.times, r)
+			openAITimings(f, r)
 		case "service_tier":
 			text, _ := r.text()
 			f.tier = append(f.tier[:0], text...)
@@ -254,6 +254,10 @@ func openAIFunctionMember(f *frame, r *reader, key []byte, p *piece) bool {
 		text, _ := r.text()
 		p.name = f.save(text)
 	case "arguments":
+		if r.kind() == '{' { // JSON itself, where OpenAI has a text of it
+			p.text = f.save(r.raw())
+			break
+		}
 		text, _ := r.text()
 		p.text = f.save(text)
 	default:

@@ -44,7 +44,7 @@ func (e *responsesEvent) member(f *frame, r *reader, key []byte) {
 	case "response":
 		responsesObject(f, r)
 	case "timings": // llama.cpp
-		openAITimings(&f.times, r)
+		openAITimings(f, r)
 	case "code":
 		e.top.code = takeWord(r, e.top.code)
 	case "detail": // FastAPI

@@ -116,6 +116,32 @@ func (u *usage) fill(dst *trace.Usage) {
 	dst.ReasoningTokens = u.reasoning.get()
 }
 
+// fillUsage takes the body's counts, and the header's for what it lacks.
+func (a *Answer) fillUsage(dst *trace.Usage) {
+	u, timed := a.header.usage, a.timedUsage()
+	u.merge(&timed)
+	u.merge(&a.usage)
+	u.fill(dst)
+	switch {
+	case !u.seen:
+		dst.TokenSource = trace.TokensNone
+	case !a.usage.seen && !timed.seen:
+		dst.TokenSource = trace.TokensServerHeader
+	}
+}
+
+// timedUsage are the counts in the server's timings that usage leaves out.
+// Several choices have timings of their own, each with the whole prompt.
+func (a *Answer) timedUsage() usage {
+	switch {
+	case a.choices > 1 || a.usage.apart:
+		return usage{}
+	case a.usage.seen:
+		return usage{cached: a.timed.cached}
+	}
+	return a.timed
+}
+
 // openAIUsage reads a usage object. A null count is not said.
 func openAIUsage(u *usage, r *reader) {
 	if !r.open('{') {
@@ -191,8 +217,12 @@ func (r *reader) duration(c *count, unit float64) {
 }
 
 // openAITimings reads llama.cpp's timings: the prompt's evaluation ends with
-// the first token.
-func openAITimings(t *serverTimes, r *reader) {
+// the first token. They count tokens too, where nothing else does: usage is sent
+// only to who asks for it. Versions before the prompt's cached part (cache_n)
+// was told do not say how long the prompt is.
+func openAITimings(f *frame, r *reader) {
+	t, u := &f.times, &f.timed
+	var fresh count
 	if !r.open('{') {
 		return
 	}
@@ -208,10 +238,20 @@ func openAITimings(t *serverTimes, r *reader) {
 			if predict, ok = r.number(); !ok {
 				predict = -1
 			}
+		case "cache_n":
+			r.count(&u.cached)
+		case "prompt_n":
+			r.count(&fresh)
+		case "predicted_n":
+			r.count(&u.output)
 		default:
 			r.skip()
 		}
 	}
+	if u.cached != 0 {
+		u.input = fresh.plus(u.cached)
+	}
+	u.seen = u.input != 0 || u.output != 0
 	if prompt >= 0 && predict >= 0 {
 		t.ttft, t.total = micros(prompt, 1000), micros(prompt+predict, 1000)
 	}
