@@ -37,11 +37,19 @@ type decoder struct {
 	trailing int64
 }
 
+// maxCodings bounds the codings of one body, since each takes the memory of a
+// decompressor; real ones have one, or two where a proxy adds its own.
+const maxCodings = 4
+
 // newDecoder returns a decoder of a body to which codings were applied in that
 // order, and their names as they are recorded; nil if there is nothing to
-// decode. An unknown coding fails at once.
+// decode. An unknown coding fails at
+// once, and so do too many.
 func newDecoder(codings []string) (*decoder, string) {
 	d := &decoder{}
+	if len(codings) > maxCodings {
+		return &decoder{failed: true}, "other"
+	}
 	var names []string
 	for _, name := range codings {
 		if name == "identity" {

@@ -7,6 +7,7 @@ import (
 	"compress/zlib"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +118,27 @@ func TestDecoderFlush(t *testing.T) {
 		d.close()
 		if diff := cmp.Diff([]string{"one", "two", "three"}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestManyCodings: a body coded once more than anyone does is not decoded: each
+// coding takes the memory of a decompressor.
+func TestManyCodings(t *testing.T) {
+	body := "text"
+	for n := range maxCodings + 1 {
+		body = zipped(t, []byte(body))
+		names := slices.Repeat([]string{"gzip"}, n+1)
+		d, coding := newDecoder(names)
+		got := ""
+		d.feed([]byte(body), func(p []byte) bool { got += string(p); return true })
+		d.close()
+		want, wantCoding := "text", strings.Join(names, ",")
+		if n == maxCodings {
+			want, wantCoding = "", "other"
+		}
+		if got != want || coding != wantCoding || d.failed != (want == "") {
+			t.Errorf("%d codings: got %q as %q, failed %v", n+1, got, coding, d.failed)
 		}
 	}
 }

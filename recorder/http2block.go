@@ -145,7 +145,12 @@ func (h *h2conn) deliver(f *frames, head *head, t int64) {
 	case head.status == 0 && e.headEnd > 0:
 		e.answerTrailer(head)
 		e.seenLast(ToClient, t)
+	case head.status > 0 && e.status > 0:
+		h.fault(faultStream) // a second answer on one stream
 	default:
+		if head.status == 0 && !e.veiled {
+			h.fault(faultStream)
+		}
 		e.answerHead(head, t)
 		if b.end {
 			e.loneHead()

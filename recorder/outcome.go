@@ -35,6 +35,8 @@ func (e *exchange) outcome(end ending) (trace.Outcome, trace.OutcomeDetail) {
 		return trace.OutcomeCutByCapture, trace.DetailGap
 	case e.fault != "" && !(e.reqDone && e.respDone):
 		return trace.OutcomeCutByCapture, ""
+	case e.respDone && e.status == 0: // an answer without a status is none
+		return trace.OutcomeUnknown, ""
 	case e.gone(end):
 		return trace.OutcomeClientAbort, trace.DetailRecorded
 	case e.missed():
