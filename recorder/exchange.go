@@ -19,14 +19,15 @@ type exchange struct {
 	// Unix ns, 0 = not seen. reqLast and respLast are the last bytes so far.
 	reqLast, reqEnd, headEnd, respLast int64
 
-	kind   trace.APIKind
-	req    body
-	resp   body
-	answer *answer           // a stream
-	wire   *llmwire.Answer   // that of answer, or of a JSON body
-	now    int64             // time of the packet being read
-	takeRq func([]byte) bool // e.takeRequest, made once
-	takeRs func([]byte) bool
+	kind    trace.APIKind
+	req     body
+	resp    body
+	opening llmwire.Opening   // how the answer's body is framed
+	answer  *answer           // a stream
+	wire    *llmwire.Answer   // that of answer, or of a JSON body
+	now     int64             // time of the packet being read
+	takeRq  func([]byte) bool // e.takeRequest, made once
+	takeRs  func([]byte) bool
 
 	status  int
 	version string
@@ -112,6 +113,7 @@ func (e *exchange) tear(d Dir) {
 		e.req.tear()
 		return
 	}
+	e.readable(e.opening.Rest())
 	e.resp.tear()
 	if e.answer != nil {
 		e.answer.hole()
@@ -184,11 +186,19 @@ func (e *exchange) answerHead(h *head, t int64) {
 		return
 	}
 	path, _, _ := strings.Cut(e.x.Target, "?")
-	framing := llmwire.AnswerFraming(e.kind, path, fieldValue(h.fields, "content-type"))
-	if framing.Streams() {
-		e.answer = newAnswer(e.kind, framing, e.start, int(e.rec.cfg.bodyCap()))
-		e.wire = e.answer.wire
+	e.opening = llmwire.NewOpening(e.kind, llmwire.AnswerFraming(e.kind, path, fieldValue(h.fields, "content-type")))
+	e.frameAnswer()
+}
+
+// frameAnswer prepares for an answer that is framed as its opening says.
+func (e *exchange) frameAnswer() {
+	framing := e.opening.Framing()
+	if !framing.Streams() {
+		e.answer, e.wire = nil, nil
+		return
 	}
+	e.answer = newAnswer(e.kind, framing, e.start, int(e.rec.cfg.bodyCap()))
+	e.wire = e.answer.wire
 }
 
 // expansion is by how much a stream may be larger than what was sent of it,
@@ -201,17 +211,31 @@ func (e *exchange) takeAnswer(p []byte) bool {
 		limit += expansion * e.resp.wire
 	}
 	p = e.resp.admit(p, limit)
+	declared := e.opening.Framing()
+	p = e.opening.Feed(p)
+	if e.opening.Framing() != declared {
+		e.frameAnswer()
+	}
+	e.readable(p)
+	return !e.resp.capped
+}
+
+// readable takes decoded bytes of the answer whose framing is known.
+func (e *exchange) readable(p []byte) {
+	if len(p) == 0 {
+		return
+	}
 	if e.answer != nil {
 		e.answer.feed(p, e.now, e.c.delivery)
 	}
 	if e.answer == nil && e.kind != trace.KindOther || e.kind == trace.KindOther && e.rec.cfg.KeepText {
 		e.keep(&e.resp, p)
 	}
-	return !e.resp.capped
 }
 
 // answerHole: n bytes of the answer are lost.
 func (e *exchange) answerHole(n int64) {
+	e.readable(e.opening.Rest())
 	e.resp.hole(n)
 	if e.answer != nil {
 		e.answer.hole()
@@ -232,6 +256,7 @@ func (e *exchange) finish(end ending) {
 	}
 	e.done = true
 	e.unheard()
+	e.readable(e.opening.Rest())
 	if e.answer != nil {
 		e.answer.close()
 		e.gaps += e.answer.damaged

@@ -217,7 +217,7 @@ func (x *exchange) read(resp *http.Response) {
 	}
 	contentType := resp.Header.Get("Content-Type")
 	r.RespHeaders = respHeaders(resp)
-	x.stream = newStream(x, x.framing(contentType))
+	x.stream = newStream(x, x.opening(contentType))
 	x.stream.answer.Head(resp.Header.Get)
 	body := io.Reader(resp.Body)
 	if resp.StatusCode < 200 {
@@ -236,13 +236,14 @@ func httpVersion(major, minor int) string {
 	return fmt.Sprintf("%d.%d", major, minor)
 }
 
-// framing is how the body is read; a coded body, which was not asked for, is
+// opening is how the body is read; a coded body, which was not asked for, is
 // counted and not read.
-func (x *exchange) framing(contentType string) llmwire.Framing {
+func (x *exchange) opening(contentType string) llmwire.Opening {
+	kind := x.it.src.APIKind
 	if x.rec.ContentEncoding != nil {
-		return llmwire.FramingOpaque
+		return llmwire.NewOpening(trace.KindOther, llmwire.FramingOpaque)
 	}
-	return llmwire.AnswerFraming(x.it.src.APIKind, plainPath(x.it.prompt.path), contentType)
+	return llmwire.NewOpening(kind, llmwire.AnswerFraming(kind, plainPath(x.it.prompt.path), contentType))
 }
 
 // respHeaders keeps what tells how the service refused, and the sort of body.

@@ -23,7 +23,8 @@ const bodyCap = 16 << 20
 type stream struct {
 	x       *exchange
 	answer  *llmwire.Answer
-	framing llmwire.Framing
+	opening llmwire.Opening
+	framing llmwire.Framing     // as far as is known
 	reader  llmwire.EventReader // nil unless it comes in events
 
 	bytes int64
@@ -44,15 +45,22 @@ type stream struct {
 // roomForChunks is the most room that is made ahead for the pieces of a stream.
 const roomForChunks = 256
 
-func newStream(x *exchange, framing llmwire.Framing) stream {
-	s := stream{x: x, answer: llmwire.NewAnswer(x.it.src.APIKind), framing: framing}
-	if framing.Streams() {
-		s.reader = framing.Reader(bodyCap, false)
+func newStream(x *exchange, opening llmwire.Opening) stream {
+	s := stream{x: x, answer: llmwire.NewAnswer(x.it.src.APIKind), opening: opening}
+	s.frame(opening.Framing())
+	return s
+}
+
+// frame prepares for a body that is framed so.
+func (s *stream) frame(framing llmwire.Framing) {
+	s.framing, s.reader = framing, nil
+	if !framing.Streams() {
+		return
 	}
-	if limit := x.it.prompt.maxTokens; limit != nil && framing != llmwire.FramingJSON {
+	s.reader = framing.Reader(bodyCap, false)
+	if limit := s.x.it.prompt.maxTokens; limit != nil && s.chunks == nil {
 		s.chunks = make([]trace.Chunk, 0, min(int(*limit)+4, roomForChunks))
 	}
-	return s
 }
 
 // buffers are reused from stream to stream; an open one holds one.
@@ -93,6 +101,16 @@ func (s *stream) take(p []byte, now time.Duration) {
 	before := s.counted
 	s.bytes += int64(len(p))
 	s.nowUs, s.inRead = now.Microseconds(), 0
+	p = s.opening.Feed(p)
+	if is := s.opening.Framing(); is != s.framing {
+		s.frame(is)
+	}
+	s.readable(p)
+	s.x.dog.heard(s.x.it.due.Add(now), s.counted > before)
+}
+
+// readable takes bytes whose framing is known.
+func (s *stream) readable(p []byte) {
 	switch {
 	case s.reader != nil:
 		s.reader.Feed(p, s.event)
@@ -101,12 +119,12 @@ func (s *stream) take(p []byte, now time.Duration) {
 		s.whole = append(s.whole, p[:keep]...)
 		s.cut += int64(len(p) - keep)
 	}
-	s.x.dog.heard(s.x.it.due.Add(now), s.counted > before)
 }
 
 // close flushes an event that lacks its blank line.
 func (s *stream) close(now time.Duration) {
 	s.nowUs = now.Microseconds()
+	s.readable(s.opening.Rest())
 	if s.reader != nil {
 		s.reader.Close(s.event)
 	}

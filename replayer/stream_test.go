@@ -226,6 +226,8 @@ func TestWholeAnswers(t *testing.T) {
 		{"broken JSON", reply(200, "application/json", `{"choices":`), trace.OutcomeErrorInStream, "not_json", trace.ClassError},
 		{"huge and no JSON", reply(200, "application/json", strings.Repeat("x", bodyCap+1)), trace.OutcomeErrorInStream, "not_json", trace.ClassError},
 		{"huge", reply(200, "application/json", `{"data":[`+strings.Repeat("1,", bodyCap/2)+"1]}"), trace.OutcomeOK, "", trace.ClassOK},
+		{"answer as a stream", reply(200, "text/event-stream", `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`), trace.OutcomeOK, "", trace.ClassOK},
+		{"error as a stream", reply(200, "text/event-stream", `{"error":{"type":"overloaded_error"}}`), trace.OutcomeErrorInStream, "overloaded_error", trace.ClassShed},
 		{"error under 200", reply(200, "application/json", `{"error":{"type":"overloaded_error"}}`), trace.OutcomeErrorInStream, "overloaded_error", trace.ClassShed},
 	}
 	for _, row := range rows {
@@ -247,6 +249,31 @@ func TestWholeAnswers(t *testing.T) {
 					t.Errorf("first token %v, end %v", us(r.TFirstTokenUs), us(r.TEndUs))
 				}
 			})
+		})
+	}
+}
+
+// A stream is read as one whatever its head calls it, as clients do.
+func TestStreamOfAnotherType(t *testing.T) {
+	for _, contentType := range []string{"text/plain", "application/json", ""} {
+		answer := func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Type"] = []string{contentType}
+			e := events{w}
+			time.Sleep(20 * ms)
+			e.raw("da")
+			time.Sleep(20 * ms)
+			e.raw("ta: ")
+			e.raw(`{"choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n")
+			e.finish(20, 1)
+		}
+		virtual(t, &stub{answer: answer}, one(1, time.Second), chatTrace(2, time.Second), func(t *testing.T, _ *Result, out *memory, err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := out.only(t)
+			if r.Outcome != trace.OutcomeOK || us(r.TFirstTokenUs) != int64(40_000) || us(r.OutputTokens) != int64(1) {
+				t.Errorf("%q: %s, first token %v, output %v", contentType, r.Outcome, us(r.TFirstTokenUs), us(r.OutputTokens))
+			}
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package llmwire
 
 import (
-	"mime"
 	"strings"
 
 	"github.com/lambdac/lambdac/internal/sse"
@@ -30,7 +29,7 @@ const (
 // is JSON for streams too, by the path of its request (without query). Where
 // the Content-Type is missing, an answer of a known family is JSON.
 func AnswerFraming(kind trace.APIKind, path, contentType string) Framing {
-	media, _, _ := mime.ParseMediaType(contentType)
+	media := mediaType(contentType)
 	switch {
 	case media == "text/event-stream":
 		return FramingSSE
@@ -48,6 +47,16 @@ func AnswerFraming(kind trace.APIKind, path, contentType string) Framing {
 	default:
 		return FramingOpaque
 	}
+}
+
+// mediaType is the type in a Content-Type, in lower case. What is behind it is
+// not looked at: services repeat parameters and whole fields.
+func mediaType(contentType string) string {
+	contentType = strings.TrimSpace(contentType)
+	if end := strings.IndexAny(contentType, ";, \t"); end >= 0 {
+		contentType = contentType[:end]
+	}
+	return strings.ToLower(contentType)
 }
 
 // Streams reports whether an answer comes in events.

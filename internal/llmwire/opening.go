@@ -1,0 +1,87 @@
+package llmwire
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/lambdac/lambdac/trace"
+)
+
+// Opening decides by the first bytes of an answer's body how it is framed,
+// where the Content-Type is missing or wrong: clients that asked for a stream
+// read one whatever its type, and errors come as JSON under the type of a
+// stream. Only an answer of a known family is looked at. The zero value has
+// decided for JSON.
+type Opening struct {
+	framing Framing
+	open    bool   // not decided yet
+	lead    []byte // what came so far, while it is open
+}
+
+// NewOpening returns the opening of an answer of a kind, whose head says that
+// framing.
+func NewOpening(kind trace.APIKind, framing Framing) Opening {
+	return Opening{framing: framing, open: find(kind) != nil && framing != FramingEventStream}
+}
+
+// Framing is how the body is framed, as far as is known.
+func (o *Opening) Framing() Framing { return o.framing }
+
+// maxLead bounds the blanks that are held before the first byte that tells.
+const maxLead = 64
+
+// Feed takes the next bytes and returns those that can be read by Framing:
+// none while that is open, then those held too. No event is late by it, since
+// what is held is at most the name of a field. What is returned is valid until
+// the next call.
+func (o *Opening) Feed(p []byte) []byte {
+	if !o.open {
+		return p
+	}
+	if len(o.lead) > 0 {
+		p = append(o.lead, p...)
+	}
+	is, sure := o.framing.opens(p)
+	if !sure && len(p) < maxLead {
+		o.lead = append(o.lead[:0], p...)
+		return nil
+	}
+	o.framing, o.open, o.lead = is, false, nil
+	return p
+}
+
+// Rest ends the search and returns the bytes that are held: the body ended, or
+// some of it is missing.
+func (o *Opening) Rest() []byte {
+	held := o.lead
+	o.open, o.lead = false, nil
+	return held
+}
+
+// opens corrects a framing by the front of a body; sure is false while more of
+// it is needed.
+func (f Framing) opens(lead []byte) (is Framing, sure bool) {
+	text := bytes.TrimLeft(bytes.TrimPrefix(lead, []byte(byteOrderMark)), " \t\r\n")
+	switch {
+	case len(text) == 0 || strings.HasPrefix(byteOrderMark, string(text)):
+		return f, false
+	case text[0] == '{' || text[0] == '[':
+		if f == FramingSSE || f == FramingOpaque {
+			f = FramingJSON
+		}
+		return f, true
+	case f == FramingSSE:
+		return f, true
+	}
+	for _, field := range [...]string{":", "data:", "event:", "id:", "retry:"} {
+		n := min(len(field), len(text))
+		switch {
+		case string(text[:n]) != field[:n]:
+		case n < len(field):
+			return f, false
+		default:
+			return FramingSSE, true
+		}
+	}
+	return f, true
+}
