@@ -22,6 +22,8 @@ func TestAfterEscapes(t *testing.T) {
 		{`\u003c88:eb:cc:25:c3:35\u003e`, "mac"},
 		{`\u003c/home/xdljsrwdg/a\u003e`, "home_path"},
 		{`\n/home/xdljsrwdg/a\n`, "home_path"},
+		{`\u003c6d:39:30:48:63:c8\u003e`, "mac"},
+		{`aws_session_token="the token is password=By9iLR9DG0Zcj9L2"`, "named_secret"},
 		{`password=%tmtgQ1Mb0C#mqj1`, "named_secret"},
 		{`npm_KnnSYwILbHlZETfmcbqidXZnMgthGcaYPSk3`, "npm_token"},
 		{`→/home/dxooaduxr/notes←`, "home_path"},

@@ -3,7 +3,7 @@ package detect
 // lettered judges the word around the digits at [at, end): numbers that have
 // letters too. It returns the end of what it judged.
 func (j *job) lettered(at, end int) int {
-	start := j.pastEscape((letters|under).back(j.text, at, 8), at-1)
+	start := j.pastEscape((letters|under).back(j.text, at, 8), at)
 	j.steps += at - start
 	stop := j.run(alnum|under, end, 64)
 	if c := j.byteAt(stop); c == ':' || c == '-' && stop-start == 2 || j.byteAt(start-1) == ':' {

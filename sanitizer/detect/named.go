@@ -214,13 +214,13 @@ func (j *job) value(start int, password, said bool) {
 	for ; end < len(j.text) && end < open+maxValue && !j.endsValue(start, open, end); end++ {
 	}
 	j.steps += end - start
-	j.valueEnd = max(j.valueEnd, end)
 	for !quoted && end > open && (j.text[end-1] == '.' || j.text[end-1] == ':') {
 		end--
 	}
 	v := j.text[open:end]
 	call := !quoted && (j.byteAt(end) == '(' || j.byteAt(end) == '[')
 	if !call && isSecretValue(v, password, quoted && !said) {
+		j.valueEnd = max(j.valueEnd, end)
 		j.add("named_secret", Secret, open, end)
 	}
 }
