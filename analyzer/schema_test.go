@@ -13,5 +13,6 @@ var _ = flag.Bool("update", false, "write the published schemas")
 // that they cannot drift apart.
 func TestPublishedSchemas(t *testing.T) {
 	jsonschema.Published(t, "../docs/schema/analysis.v1.json", AnalysisSchema, Analysis{}, ".", "../trace")
+	jsonschema.Published(t, "../docs/schema/compare.v1.json", ComparisonSchema, Comparison{}, ".", "../trace")
 	jsonschema.Published(t, "../docs/schema/summary.v1.json", SummarySchema, Summary{}, ".", "../trace")
 }

@@ -16,3 +16,20 @@ func TestMeanInterval(t *testing.T) {
 		t.Errorf("equal values: %+v", i)
 	}
 }
+
+func TestMeanTest(t *testing.T) {
+	// R t.test(sleep$extra[1:10] - sleep$extra[11:20]), Student's own data.
+	sleep := []float64{-1.2, -2.4, -1.3, -1.3, 0, -1, -1.8, -0.8, -4.6, -1.4}
+	if p, ok := MeanTest(sleep); !ok || !near(p, 0.00283289, 1e-5) {
+		t.Errorf("sleep: p = %.8g %v", p, ok)
+	}
+	if p, _ := MeanTest([]float64{0, 0, 0}); p != 1 {
+		t.Errorf("all zero: %g", p)
+	}
+	if p, _ := MeanTest([]float64{2, 2}); p != 0 {
+		t.Errorf("equal and not zero: %g", p)
+	}
+	if _, ok := MeanTest([]float64{2}); ok {
+		t.Error("one value has a test")
+	}
+}

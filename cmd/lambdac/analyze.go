@@ -68,8 +68,8 @@ func analyzeRun(path string, o analyzer.Options) (*analyzer.Analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	if run := dir.Manifest().Run; run != nil && run.Shard != "" && run.Shard != "1/1" {
-		return nil, &exitError{exitUsage, fmt.Errorf("%s is shard %s of a replay: it holds a part of the load", path, run.Shard), "join the shards first: lambdac merge RUN… -o RUN"}
+	if err := wholeRun(dir); err != nil {
+		return nil, err
 	}
 	a, err := analyzer.Analyze(dir, o)
 	if errors.Is(err, analyzer.ErrNoRun) {

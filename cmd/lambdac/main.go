@@ -85,7 +85,7 @@ Results go to stdout, progress and messages to stderr. Exit codes:
 		return &exitError{code: exitUsage, err: err, hint: "see lambdac " + commandPath(c) + " --help"}
 	})
 	root.AddCommand(
-		newRecord(), newSanitize(), newShow(), newImport(), newReplay(), newMerge(), newAnalyze(),
+		newRecord(), newSanitize(), newShow(), newImport(), newReplay(), newMerge(), newAnalyze(), newCompare(),
 		newSim(), newDemo(), newDoctor(), newVersion(),
 	)
 	return root

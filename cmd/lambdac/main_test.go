@@ -117,11 +117,17 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: serve KIND VAR")
 	}
 	var handler http.Handler = targets[args[0]]
-	if args[0] == "sim" {
+	if args[0] == "sim" || args[0] == "slow-sim" {
 		server, err := sim.New(sim.Config{Params: twin.DemoParams(1), Seed: 1})
 		ts.Check(err)
 		ts.Defer(func() { _ = server.Close() })
 		handler = server
+		if args[0] == "slow-sim" {
+			handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(100 * time.Millisecond)
+				server.ServeHTTP(w, r)
+			})
+		}
 	}
 	if handler == nil {
 		ts.Fatalf("no target %q", args[0])
