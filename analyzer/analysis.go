@@ -50,9 +50,10 @@ type Analysis struct {
 	// Stability is the load up to which the service kept up, which errors do not
 	// show where nothing is refused.
 	Stability *Stability `json:"stability"`
+	// USL is how the throughput grows with the requests in flight.
+	USL *USL `json:"usl"`
 
 	// Reserved names: nil until they work.
-	USL         *Reserved `json:"usl"`
 	Entropy     *Reserved `json:"entropy"`
 	SteadyState *Reserved `json:"steady_state"`
 	Windows     *Reserved `json:"windows"`

@@ -60,6 +60,7 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 	a.findSLO(loads, o.Objectives)
 	a.findTransitions(loads, o.Objectives)
 	a.Regimes = regimesOf(loads, a.LambdaC, a.Methods.Dispersion)
+	a.USL = uslOf(loads, a.closed(), o.Seed)
 	a.Headroom = headroomOf(m.Run.RecordedPeakPerS, a.LambdaC)
 	return a, nil
 }
@@ -131,6 +132,7 @@ func formulas() map[string]string {
 		"lambda_slo":          "fixed-sequence Clopper-Pearson bracket, 97.5 % one-sided, on counts deflated by phi F.95(1, nu) / chi2.95(1), phi of the requests above the load's own quantile, geometric mean with the next load; loads too small to prove anything are pooled upward",
 		"lambda_slo.modelled": "load at which the fitted curve crosses the share; percentile interval of a parametric (beta-)binomial bootstrap, clipped to the bracket",
 		"stability":           "more requests open at the end of the window than at its start; answers per second in the second halves of such windows, t interval over runs",
+		"usl":                 "least squares of log X over runs, alpha and beta >= 0; percentile interval of a parametric bootstrap with t noise",
 		"methods.dispersion":  "Pearson within loads / nu with Fletcher's correction, else model residual",
 		"headroom":            "1 - peak / low end of lambda_c",
 	}

@@ -190,6 +190,25 @@ func regimes(a *analyzer.Analysis) string {
 	return text
 }
 
+// scaling says how the throughput grows with the requests in flight; empty
+// where the law was not fitted.
+func scaling(a *analyzer.Analysis) string {
+	u := a.USL
+	if u == nil || u.GammaPerS.Point == nil {
+		return ""
+	}
+	text := fmt.Sprintf("γ = %s/s, α = %s, β = %s (95 %% %s)", rate(u.GammaPerS.Point), number(u.Alpha.Point), number(u.Beta.Point),
+		interval(u.Beta.Low, u.Beta.High, number))
+	if peak := u.PeakConcurrency; u.Verdict == analyzer.Found {
+		text += fmt.Sprintf("; throughput peaks at %s in flight (95 %% %s) with %s/s", number(peak.Point),
+			interval(peak.Low, peak.High, number), rate(u.PeakPerS.Point))
+	}
+	if u.Reason != "" {
+		text += "; " + u.Reason
+	}
+	return text
+}
+
 // number formats to three significant digits.
 func number(v *float64) string {
 	if v == nil {

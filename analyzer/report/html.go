@@ -30,7 +30,7 @@ func HTML(w io.Writer, a *analyzer.Analysis) error {
 		"percents": func(low, high *float64) string { return interval(low, high, percent) },
 		"milliss":  func(low, high *float64) string { return interval(low, high, millis) },
 		"load":     func(v float64) string { return rate(&v) },
-		"notes":    levelNotes, "headroom": headroom, "regimes": regimes, "pvalue": pValue,
+		"notes":    levelNotes, "headroom": headroom, "regimes": regimes, "scaling": scaling, "pvalue": pValue,
 		"number": func(v float64) string { return significant(v, 4) },
 		"numberp": func(v *float64) string {
 			if v == nil {

@@ -42,6 +42,11 @@ func foundRun() *analyzer.Analysis {
 		Inflections:        []analyzer.Inflection{{ID: "oom_below_cpu_60", Verdict: analyzer.Insufficient, Missing: "no telemetry"}},
 	}
 	a.Levels[0].TTFTUserUs = analyzer.Latency{Reason: "not streamed"}
+	a.USL = &analyzer.USL{
+		Verdict: analyzer.Found, GammaPerS: analyzer.Estimate{Point: new(2.5)}, Alpha: analyzer.Estimate{Point: new(0.021)},
+		Beta:            analyzer.Estimate{Point: new(0.00115), Low: new(0.0009), High: new(0.0014)},
+		PeakConcurrency: analyzer.Estimate{Point: new(29.2), Low: new(26.0), High: new(33.5)}, PeakPerS: analyzer.Estimate{Point: new(28.4)},
+	}
 	a.Objectives = []analyzer.LambdaSLO{a.LambdaSLO}
 	return a
 }
@@ -59,6 +64,7 @@ run: valid, 3 levels run of 1m0s each after 6s warm-up, open loop, scaling super
 λc      found, existence p = 0.0010, ε0 = 0.160 %, Δ = 2.400 req/s
         not separable from: shed
 λ_SLO   error_rate 1%: found, holds at 20.00, broken at 30.00 req/s
+scaling γ = 2.500/s, α = 0.0210, β = 0.00115 (95 % 0.000900–0.00140); throughput peaks at 29.2 in flight (95 % 26.0–33.5) with 28.40/s
 first to break: not known: brackets overlap
 `
 	var b strings.Builder

@@ -97,6 +97,9 @@ func textFindings(b *strings.Builder, a *analyzer.Analysis) {
 	if s := a.Stability; s != nil && s.Verdict == analyzer.Found {
 		fmt.Fprintf(b, "stability: keeps up at %s, falls behind at %s req/s%s\n", rate(s.Low), rate(s.High), served(a))
 	}
+	if line := scaling(a); line != "" {
+		fmt.Fprintf(b, "scaling %s\n", line)
+	}
 	if a.FirstToBreak == nil && a.FirstToBreakReason != "" {
 		fmt.Fprintf(b, "first to break: not known: %s\n", a.FirstToBreakReason)
 	}
