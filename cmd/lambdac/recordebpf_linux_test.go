@@ -320,6 +320,13 @@ func recordDiskFull(t *testing.T, binary string) {
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
 	out := filepath.Join(disk, "trace")
 	r := startRecord(t, exec.Command(binary, "record", "--ebpf", "--port", port, "-o", out))
+	askChats(t, server.Client(), server.URL, 20)
+	for range 200 { // until the first part is there
+		if parts, err := filepath.Glob(filepath.Join(out, "requests", "*.parquet")); err != nil || len(parts) > 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 	for ended, n := false, 0; !ended && n < 500; n++ {
 		askChats(t, server.Client(), server.URL, 200)
 		select {
@@ -332,7 +339,7 @@ func recordDiskFull(t *testing.T, binary string) {
 	if code != exitInvalid || !strings.Contains(said, "no space left on device") || !strings.Contains(said, "lambdac: hint: free space") {
 		t.Errorf("exit %d:\n%s", code, said)
 	}
-	if n := exchangesIn(t, out); n == 0 {
-		t.Error("nothing is readable")
+	if n := exchangesIn(t, out); n < 20 {
+		t.Errorf("%d exchanges are readable", n)
 	}
 }
