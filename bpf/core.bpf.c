@@ -202,7 +202,7 @@ static __noinline int join_unix(struct sock *sk, __u64 ino)
 	return 1;
 }
 
-__noinline int send_event(const struct conn *c, __u32 kind, __u32 dir)
+__noinline int send_event(const struct conn *c, __u32 kind, __u32 dir, __u64 socket)
 {
 	struct lc_control *e;
 
@@ -218,6 +218,7 @@ __noinline int send_event(const struct conn *c, __u32 kind, __u32 dir)
 		e->tgid = id >> 32;
 		e->tid = (__u32)id;
 		bpf_get_current_comm(e->comm, sizeof(e->comm));
+		e->ssl = socket;
 		if (c->family == AF_UNIX)
 			e->peer_tgid = c->netns;
 	}
@@ -242,7 +243,7 @@ static __always_inline struct conn *conn_of(struct sock *sk, __u64 ino, __u16 fa
 	struct conn *c = bpf_map_lookup_elem(&conns, &key);
 
 	if (c && c->inode != ino) { // an AF_UNIX socket at the address of another
-		send_event(c, EVENT_CLOSE, 0);
+		send_event(c, EVENT_CLOSE, 0, key);
 		bpf_map_delete_elem(&conns, &key);
 		c = NULL;
 	}
@@ -251,6 +252,8 @@ static __always_inline struct conn *conn_of(struct sock *sk, __u64 ino, __u16 fa
 		c = NULL;
 	}
 	if (!c) {
+		if (family == AF_UNIX && !process_wanted(tgid))
+			return NULL; // nothing would tell of its end
 		if (!(family == AF_UNIX ? join_unix(sk, ino) : join_tcp(sk, cookie_of(sk))))
 			return NULL;
 		c = bpf_map_lookup_elem(&conns, &key);
@@ -264,7 +267,7 @@ static __always_inline struct conn *conn_of(struct sock *sk, __u64 ino, __u16 fa
 	c->tgid = tgid;
 	if (!(c->flags & CONN_OPENED)) {
 		c->flags |= CONN_OPENED;
-		send_event(c, EVENT_OPEN, 0);
+		send_event(c, EVENT_OPEN, 0, key);
 	}
 	return c;
 }
@@ -325,7 +328,7 @@ static __noinline int moved(struct conn *c, struct emission *e, __u32 n, __u32 w
 	e->call = e->left = n;
 	if (!why && !(c->flags & CONN_TLS) && c->pos[(e->dir ^ 1) & 1] == 0 && e->pos == 0 && is_tls(c, e)) {
 		c->flags |= CONN_TLS;
-		send_event(c, EVENT_TLS, e->dir);
+		send_event(c, EVENT_TLS, e->dir, 0);
 	}
 	if (nest_on && c->flags & CONN_TLS && !(c->flags & CONN_BOUND))
 		note_cipher(c, e, n);
@@ -444,7 +447,7 @@ static __noinline int end_unix(struct sock *sk, __u32 kind)
 
 	if (!c || !(c->flags & CONN_UNIX) || !(c->flags & CONN_OPENED))
 		return 0;
-	send_event(c, kind, dir_of(c, 0));
+	send_event(c, kind, dir_of(c, 0), key);
 	if (kind == EVENT_CLOSE)
 		bpf_map_delete_elem(&conns, &key);
 	return 0;
@@ -619,14 +622,14 @@ static __noinline int start_tcp(struct sock *sk, __u64 cookie, __u32 client)
 	return 0;
 }
 
-// Tells how a direction ended.
+// Tells how a direction ended. Returns 0 where the control ring was full.
 static __noinline int send_end(struct conn *c, struct sock *sk, __u32 kind, __u32 dir)
 {
 	const struct tcp_sock *tp = (const void *)sk;
 	struct lc_control *e;
 
 	if (!c || !(c->flags & CONN_OPENED))
-		return 0;
+		return 1;
 	e = begin_control();
 	if (!e)
 		return 0;
@@ -639,17 +642,17 @@ static __noinline int send_end(struct conn *c, struct sock *sk, __u32 kind, __u3
 	if (kind == EVENT_FIN && c->flags & CONN_SEQ && dir == dir_of(c, 0))
 		e->seq_pos[dir & 1] = widen(BPF_CORE_READ(tp, rcv_nxt) - 1, c->base[0], c->pos[dir & 1]);
 	end_control(e);
-	return 0;
+	return 1;
 }
 
-// Counts bytes that came and that nobody read.
-static __always_inline void count_unread(const struct conn *c, struct sock *sk)
+// Counts bytes that came and that nobody read. The peer's FIN takes a number.
+static __always_inline void count_unread(const struct conn *c, struct sock *sk, __u32 fin)
 {
 	const struct tcp_sock *tp = (const void *)sk;
-	__u32 n = BPF_CORE_READ(tp, rcv_nxt) - BPF_CORE_READ(tp, copied_seq);
+	__s32 n = BPF_CORE_READ(tp, rcv_nxt) - BPF_CORE_READ(tp, copied_seq) - fin;
 
-	if (n > 1) // the peer's FIN takes a number
-		count(COUNT_UNREAD, dir_of(c, 0), 1, n - 1);
+	if (n > 0)
+		count(COUNT_UNREAD, dir_of(c, 0), 1, n);
 }
 
 // Whether all that TCP has moved for the process was seen at the exits of its
@@ -670,22 +673,24 @@ static __always_inline int all_told(const struct conn *c, struct sock *sk)
 
 // Ends a connection whose state is closed. On one host a reset can come while
 // the call that provoked it still runs: its bytes are told at its exit, and
-// the end once more after them.
+// the end once more after them. User space, which was told, forgets it where
+// none comes; what it could not be told of goes here.
 static __noinline int close_tcp(struct sock *sk)
 {
 	__u64 key = (__u64)sk;
 	struct conn *c = bpf_map_lookup_elem(&conns, &key);
+	int told, all;
 
 	if (!c)
 		return 0;
-	if (all_told(c, sk)) {
+	all = all_told(c, sk);
+	if (all)
 		c->flags &= ~CONN_CLOSED;
-		send_end(c, sk, EVENT_CLOSE, 0);
+	else
+		c->flags |= CONN_CLOSED;
+	told = send_end(c, sk, EVENT_CLOSE, 0);
+	if (all || !told)
 		bpf_map_delete_elem(&conns, &key);
-		return 0;
-	}
-	c->flags |= CONN_CLOSED;
-	send_end(c, sk, EVENT_CLOSE, 0);
 	return 0;
 }
 
@@ -732,10 +737,23 @@ int on_set_state(__u64 *ctx)
 		c->flags |= CONN_FIN_OUT; // which has its number from now on
 		break;
 	case TCP_CLOSE:
-		count_unread(c, sk);
+		count_unread(c, sk, c->flags & CONN_FIN_IN || old == TCP_FIN_WAIT2 ? 1 : 0);
 		close_tcp(sk);
 		break;
 	}
+	return 0;
+}
+
+// A connection that its process never used, and that ended with bytes unread,
+// is known to nobody but this table: it goes with its socket.
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(__u64 *ctx)
+{
+	__u64 key = ctx[0];
+	struct conn *c = bpf_map_lookup_elem(&conns, &key);
+
+	if (c && !(c->flags & CONN_OPENED))
+		bpf_map_delete_elem(&conns, &key);
 	return 0;
 }
 

@@ -34,6 +34,7 @@ const (
 	coreMapUnixFds         = "unix_fds"
 	coreMapVerdicts        = "verdicts"
 	coreProgJoin           = "join"
+	coreProgOnDestroy      = "on_destroy"
 	coreProgOnProcessExec  = "on_process_exec"
 	coreProgOnProcessExit  = "on_process_exit"
 	coreProgOnReceiveReset = "on_receive_reset"
@@ -101,6 +102,7 @@ type coreSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type coreProgramSpecs struct {
 	Join           *ebpf.ProgramSpec `ebpf:"join"`
+	OnDestroy      *ebpf.ProgramSpec `ebpf:"on_destroy"`
 	OnProcessExec  *ebpf.ProgramSpec `ebpf:"on_process_exec"`
 	OnProcessExit  *ebpf.ProgramSpec `ebpf:"on_process_exit"`
 	OnReceiveReset *ebpf.ProgramSpec `ebpf:"on_receive_reset"`
@@ -242,6 +244,7 @@ type coreVariables struct {
 // It can be passed to loadCoreObjects or ebpf.CollectionSpec.LoadAndAssign.
 type corePrograms struct {
 	Join           *ebpf.Program `ebpf:"join"`
+	OnDestroy      *ebpf.Program `ebpf:"on_destroy"`
 	OnProcessExec  *ebpf.Program `ebpf:"on_process_exec"`
 	OnProcessExit  *ebpf.Program `ebpf:"on_process_exit"`
 	OnReceiveReset *ebpf.Program `ebpf:"on_receive_reset"`
@@ -253,6 +256,7 @@ type corePrograms struct {
 func (p *corePrograms) Close() error {
 	return _CoreClose(
 		p.Join,
+		p.OnDestroy,
 		p.OnProcessExec,
 		p.OnProcessExit,
 		p.OnReceiveReset,

@@ -153,7 +153,8 @@ type Control struct {
 	PeerTGID   uint32
 	SSL        uint64
 	Generation uint32
-	// Socket names the kernel's socket of a [Close], for [Kernel.Forget].
+	// Socket names the kernel's socket of an [Open] or a [Close], for
+	// [Kernel.Forget].
 	Socket uint64
 	// Vanished: a closed connection's other side did not answer any more.
 	Vanished bool
@@ -175,7 +176,7 @@ func (c *Control) parse(b []byte) error {
 		TGID: le.Uint32(b[72:]), TID: le.Uint32(b[76:]), NetNS: le.Uint32(b[84:]),
 		PeerTGID: le.Uint32(b[92:]), SSL: le.Uint64(b[128:]), Generation: le.Uint32(b[136:]),
 	}
-	if c.Kind == Close {
+	if c.Kind == Open || c.Kind == Close {
 		c.Socket, c.SSL = c.SSL, 0
 	}
 	comm, _, _ := bytes.Cut(b[144:160], []byte{0})

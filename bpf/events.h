@@ -35,7 +35,8 @@
 
 enum event_kind {
 	EVENT_DATA = 1,
-	// The first sign of a connection: comes before its data.
+	// The first sign of a connection: comes before its data. ssl is the
+	// socket's address.
 	EVENT_OPEN = 2,
 	// The end of direction dir: its length is seq_pos[dir], where known.
 	EVENT_FIN = 3,

@@ -43,6 +43,7 @@ enum bpf_map_type {
 enum {
 	TCP_ESTABLISHED = 1,
 	TCP_FIN_WAIT1 = 4,
+	TCP_FIN_WAIT2 = 5,
 	TCP_CLOSE = 7,
 	TCP_CLOSE_WAIT = 8,
 	TCP_LAST_ACK = 9,

@@ -87,7 +87,7 @@ func (k *Kernel) start(o *Options) (err error) {
 // that it misses, and ends with the calls. The iterator also tells the
 // programs which process is ours.
 func (k *Kernel) attach(o *Options) error {
-	for _, name := range []string{coreProgOnSetState, coreProgOnReceiveReset, coreProgOnSendReset, coreProgOnProcessExit} {
+	for _, name := range []string{coreProgOnSetState, coreProgOnReceiveReset, coreProgOnSendReset, coreProgOnDestroy, coreProgOnProcessExit} {
 		if err := k.attachTracing(name); err != nil {
 			return err
 		}

@@ -147,12 +147,11 @@ func (s *ebpfSource) step() (idle bool, err error) {
 	case err != nil:
 		return false, err
 	case ok:
-		s.settleEnds(s.data.Time - settle)
+		err := s.settleEnds(s.data.Time - settle)
 		s.takeData(&s.data)
-		return false, nil
+		return false, err
 	case len(s.ends) > 0:
-		s.settleEnds(s.ends[len(s.ends)-1].Time)
-		return false, nil
+		return false, s.settleEnds(s.ends[len(s.ends)-1].Time)
 	}
 	return true, nil
 }
@@ -184,13 +183,15 @@ func (s *ebpfSource) readControl() error {
 }
 
 // settleEnds makes the ends up to a moment happen.
-func (s *ebpfSource) settleEnds(until int64) {
+func (s *ebpfSource) settleEnds(until int64) error {
+	var err error
 	n := 0
 	for n < len(s.ends) && s.ends[n].Time <= until {
-		s.takeEnd(&s.ends[n])
+		err = cmp.Or(err, s.takeEnd(&s.ends[n]))
 		n++
 	}
 	s.ends = slices.Delete(s.ends, 0, n)
+	return err
 }
 
 // expire gives up what was waited for until a moment: that of the data that is

@@ -20,6 +20,8 @@ type ebpfConn struct {
 	// cookie is the kernel's name; 0 for a stream that is bound to none.
 	cookie uint64
 	tgid   uint32
+	// socket is what the kernel side's table has it by.
+	socket uint64
 	dirs   [2]ebpfDir
 	// reset and closed are its end, until all before it is read.
 	reset  *ebpfReset
@@ -67,7 +69,7 @@ func (s *ebpfSource) open(e *bpf.Control) {
 	if e.Flags&bpf.Client != 0 {
 		info.Client, info.Server = e.Local, e.Remote
 	}
-	s.conns[e.Cookie] = &ebpfConn{info: info, cookie: e.Cookie, tgid: e.TGID, unix: e.Flags&bpf.Unix != 0, comm: e.Comm, client: e.Flags&bpf.Client != 0}
+	s.conns[e.Cookie] = &ebpfConn{info: info, cookie: e.Cookie, tgid: e.TGID, socket: e.Socket, unix: e.Flags&bpf.Unix != 0, comm: e.Comm, client: e.Flags&bpf.Client != 0}
 }
 
 // connOf finds the connection of data. What is not known is a connection whose

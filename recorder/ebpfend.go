@@ -9,18 +9,17 @@ import (
 
 // takeEnd makes an event that ends something happen: all data from before it
 // is read.
-func (s *ebpfSource) takeEnd(e *bpf.Control) {
+func (s *ebpfSource) takeEnd(e *bpf.Control) error {
 	if e.Kind == bpf.Exit {
-		s.exited(e)
-		return
+		return s.exited(e)
 	}
 	if e.Kind == bpf.Unbind {
 		s.unbind(e)
-		return
+		return nil
 	}
 	c := s.conns[e.Cookie]
 	if c == nil {
-		return
+		return nil
 	}
 	t := s.clock.unix(e.Time)
 	switch e.Kind {
@@ -31,6 +30,7 @@ func (s *ebpfSource) takeEnd(e *bpf.Control) {
 	case bpf.Close:
 		s.close(c, e)
 	}
+	return nil
 }
 
 func dirOf(toClient bool) Dir {
@@ -216,11 +216,14 @@ func (s *ebpfSource) abrupt(c *ebpfConn, e *bpf.Control, mine Dir, t int64) Segm
 
 // exited: a process ended, and with it the AF_UNIX connections that it used
 // last.
-func (s *ebpfSource) exited(e *bpf.Control) {
+func (s *ebpfSource) exited(e *bpf.Control) error {
 	s.forgetStreams(e)
+	var err error
 	for _, c := range s.conns {
 		if c.tgid == e.TGID && c.unix {
+			err = cmp.Or(err, s.kernel.Forget(c.socket, c.cookie))
 			s.gone(c, &bpf.Control{Kind: bpf.Close, Flags: bpf.Unix, Time: e.Time, Pos: [2]int64{c.dirs[0].next, c.dirs[1].next}}, s.clock.unix(e.Time))
 		}
 	}
+	return err
 }
