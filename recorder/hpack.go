@@ -36,9 +36,16 @@ type fieldDecoder struct {
 	into *fieldBlock
 	// veil is why entries are unknown: late_join or gap; "" = none is.
 	veil trace.OutcomeDetail
-	// failed: the rest of the block cannot be read.
+	// failed: the rest of the block cannot be read. fails are the blocks of which
+	// that was so.
 	failed bool
+	fails  int
 }
+
+// maxFails is how many blocks may be broken before no more are read: making a
+// table anew costs much more than a frame that is none does its sender. A table
+// larger than it was thought to be costs two.
+const maxFails = 64
 
 func (d *fieldDecoder) open(size uint32) {
 	d.size = size
@@ -49,6 +56,10 @@ func (d *fieldDecoder) open(size uint32) {
 
 // lose forgets the table: a block was missed.
 func (d *fieldDecoder) lose(why trace.OutcomeDetail) {
+	if d.fails > maxFails {
+		d.veil = why
+		return
+	}
 	d.open(max(d.size, initialTable))
 	d.veil = why
 	blank := []byte{0x40, 0, 0} // literal with indexing, name "", value ""
@@ -69,7 +80,7 @@ func (d *fieldDecoder) begin(into *fieldBlock) {
 	if d.dec == nil {
 		d.open(initialTable)
 	}
-	d.into, d.failed = into, false
+	d.into, d.failed = into, d.fails > maxFails
 	d.dec.SetEmitEnabled(true)
 }
 
@@ -96,6 +107,9 @@ func (d *fieldDecoder) end() bool {
 // went beyond what is known, the peer's table may be larger than was thought.
 func (d *fieldDecoder) fail() {
 	d.failed = true
+	if d.fails++; d.fails > maxFails {
+		return
+	}
 	if d.veil != "" {
 		d.size = min(4*d.size, maxTable)
 	}

@@ -38,7 +38,8 @@ type h2conn struct {
 	joined bool
 
 	streams map[uint32]*exchange
-	// order holds the streams as they were opened, closed ones among them.
+	// order holds the streams by number, which is how they were opened; closed
+	// ones are among them.
 	order []uint32
 	// first and last are the lowest and highest stream whose request was seen.
 	first, last uint32
@@ -250,10 +251,10 @@ func (h *h2conn) goAway(f *frames, t int64) {
 	if f.d != ToClient {
 		return
 	}
-	for _, id := range slices.Clone(h.order) {
-		if id > last {
-			h.reset(ToClient, id, t)
-		}
+	for n := len(h.order); n > 0 && h.order[n-1] > last; n = len(h.order) {
+		id := h.order[n-1]
+		h.order = h.order[:n-1] // none is looked at twice, however often it is said
+		h.reset(ToClient, id, t)
 	}
 }
 
@@ -283,7 +284,8 @@ func (h *h2conn) add(id uint32, e *exchange) {
 		}
 	}
 	h.streams[id] = e
-	h.order = append(h.order, id)
+	at, _ := slices.BinarySearch(h.order, id) // the end, but for a late join
+	h.order = slices.Insert(h.order, at, id)
 }
 
 // lateJoin begins the exchange of an answer that was under way when the

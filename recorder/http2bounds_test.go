@@ -224,3 +224,42 @@ func BenchmarkHTTP2Frames(b *testing.B) {
 	}
 	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
 }
+
+// TestHTTP2Refused: however often a server says that it goes away, each stream
+// that it refuses ends once, and those that it took go on.
+func TestHTTP2Refused(t *testing.T) {
+	var s script
+	h := s.h2(t, 1)
+	for id := range uint32(4) {
+		h.ask(2*id+1, "GET", "/", "")
+	}
+	h.send(ToServer, 4*ms)
+	for _, last := range []uint32{1<<31 - 1, 5, 5, 3, 7, 3} {
+		h.must(h.fr[1].WriteGoAway(last, http2.ErrCodeNo, nil))
+	}
+	h.answer(3, "200", "three").answer(1, "200", "1").send(ToClient, 5*ms)
+	got, _ := s.run(t, Config{})
+	want := []string{"GET 200 ok 0 1", "GET 200 ok 0 5", "GET NULL server_abort/rst 0 0", "GET NULL server_abort/rst 0 0"}
+	if diff := cmp.Diff(want, summaries(got.list)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHTTP2BrokenBlocks: header blocks are read behind broken ones, but not
+// behind more than there is a reason for; their streams are seen all the same.
+func TestHTTP2BrokenBlocks(t *testing.T) {
+	for n, want := range map[int]string{maxFails: "GET 200 ok 0 1", maxFails + 1: " 200 cut_by_capture 0 1"} {
+		var s script
+		h := s.h2(t, 1)
+		for range n {
+			h.out[0].WriteString(raw(http2.FrameHeaders, http2.FlagHeadersEndHeaders, 2, "\xff\xff\xff\xff\xff"))
+		}
+		h.ask(1, "GET", "/", "").send(ToServer, 4*ms)
+		h.answer(1, "200", "1").send(ToClient, 5*ms)
+		got, rep := s.run(t, Config{})
+		if diff := cmp.Diff([]string{want}, summaries(got.list)); diff != "" {
+			t.Errorf("%d broken (-want +got):\n%s", n, diff)
+		}
+		check(t, "counted", rep.Faults[faultHPACK] >= int64(n), true)
+	}
+}
