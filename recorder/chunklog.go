@@ -14,10 +14,15 @@ type chunkLog struct {
 	n    int
 	last int64 // time of the chunk before, µs since start
 	some bool  // one of them tells its tokens
+	over bool  // there were more than [trace.MaxChunks]
 }
 
 // add appends one chunk; at is its time, µs since start.
 func (l *chunkLog) add(at int64, kind trace.ChunkKind, size int32, tokens *int32, flags trace.ChunkFlags) {
+	if l.n == trace.MaxChunks {
+		l.over = true
+		return
+	}
 	l.data = binary.AppendVarint(l.data, at-l.last)
 	l.data = binary.AppendUvarint(l.data, uint64(max(size, 0)))
 	var told uint64

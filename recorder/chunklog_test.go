@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,4 +27,17 @@ func TestChunkLog(t *testing.T) {
 	if diff := cmp.Diff(want, l.chunks()); diff != "" {
 		t.Errorf("chunks (-want +got):\n%s", diff)
 	}
+}
+
+// TestChunkLimit: of an answer of more pieces than any has, counts and times
+// are those of all, and the rest is counted.
+func TestChunkLimit(t *testing.T) {
+	var s script
+	k := s.connect(1, 0).client(2*ms, chat()).server(3*ms, sseHead+chunk(strings.Repeat(":\n", trace.MaxChunks+5)))
+	k.server(9*ms, chunk(textEvent("a")+textEvent("b")+endEvent+doneEvent)+lastChunk)
+	got, rep := s.run(t, Config{})
+	r := got.list[0].Record
+	check(t, "exchange", fmt.Sprintf("%s %s %s %d", r.Outcome, deref(r.EventCount), deref(r.ChunkCount), len(r.Chunks)), fmt.Sprintf("ok 4 2 %d", trace.MaxChunks))
+	check(t, "last token", inMs(r.TLastTokenUs), "7")
+	check(t, "counted", rep.Faults["chunk_limit"], int64(1))
 }

@@ -190,7 +190,9 @@ func (s *stream) piece(c trace.Chunk) {
 		c.Flags |= trace.FlagCoalesced
 	}
 	s.prevUs = s.nowUs
-	s.chunks = append(s.chunks, c)
+	if len(s.chunks) < trace.MaxChunks {
+		s.chunks = append(s.chunks, c)
+	}
 }
 
 // end closes the record's times and counts.

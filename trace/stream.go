@@ -1,5 +1,10 @@
 package trace
 
+// MaxChunks bounds the chunks kept of one answer; the counts and times of the
+// record are those of all. No model says a quarter of a million tokens in one
+// answer, but a comment of two bytes is a chunk too.
+const MaxChunks = 1 << 18
+
 // Chunk is one piece of an answer: an SSE or NDJSON event, a comment, or the
 // one body of an answer that was not streamed.
 type Chunk struct {
