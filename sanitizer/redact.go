@@ -62,6 +62,9 @@ const maxEncoded = 3
 // hidden looks into what a run of base64 decodes to. What has more layers than
 // that counts as found.
 func (r *redactor) hidden(decoded []byte, layers int) (rule string, ok bool) {
+	if compressed(decoded) {
+		return "opaque", true
+	}
 	if found := r.scanner.Find(nil, decoded); len(found) > 0 {
 		return found[0].Rule, true
 	}

@@ -207,6 +207,7 @@ func (w *walker) list(dst []byte, p *bodyPlace, name []byte, in inherited) ([]by
 	if err := w.enter(); err != nil {
 		return nil, err
 	}
+	from := len(dst)
 	dst = append(dst, '[')
 	elem := w.s.places.element(p)
 	for first := true; w.dec.PeekKind() != ']'; first = false {
@@ -218,7 +219,11 @@ func (w *walker) list(dst []byte, p *bodyPlace, name []byte, in inherited) ([]by
 			return nil, err
 		}
 	}
-	return append(dst, ']'), w.leave()
+	dst = append(dst, ']')
+	if in == withinText && w.t.opens() {
+		dst = append(dst[:from], w.unspelled(name, dst[from:])...)
+	}
+	return dst, w.leave()
 }
 
 // name is a member's name, or what replaces it.

@@ -101,12 +101,11 @@ func New(cfg Config) (*Scanner, error) {
 // Find appends the findings in text to dst. They are sorted and do not
 // overlap: of findings that overlap one remains, which covers all of them and
 // has the rule that stands first in the table of [Rules], so that nothing of
-// any of them is kept. What dst holds is left alone; with room in dst nothing
-// is allocated.
+// any of them is kept. What is escaped, or written with letters that look like
+// ASCII or like nothing, is found as it reads. What dst holds is left alone;
+// with room in dst, nothing is allocated for a text that has nothing of that.
 func (s *Scanner) Find(dst []Finding, text []byte) []Finding {
-	j := job{s: s, text: text, found: dst, base: len(dst)}
-	j.scan()
-	return j.settle()
+	return s.FindNamed(dst, nil, text)
 }
 
 // FindNamed is [Scanner.Find] for a text that is the value of a JSON member,
@@ -118,5 +117,6 @@ func (s *Scanner) FindNamed(dst []Finding, name, text []byte) []Finding {
 	j := job{s: s, text: text, found: dst, base: len(dst)}
 	j.introduce(name)
 	j.scan()
+	j.unfolded(name)
 	return j.settle()
 }

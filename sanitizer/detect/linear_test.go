@@ -11,6 +11,7 @@ import (
 func stepsOf(s *Scanner, text []byte) int {
 	j := job{s: s, text: text}
 	j.scan()
+	j.unfolded(nil)
 	return j.steps
 }
 
@@ -24,7 +25,7 @@ func TestLinear(t *testing.T) {
 	}
 	foods = append(foods, "eyJabcdefghijk.", "-----BEGIN X-----\n", "-----BEGIN X-----", "-----BEGIN X-----AAAAAAAAAAAAAAAAAAAA\n", "://a:", "a@", "a@b.", "1 ", "1.", "12-", "1234 ",
 		"+1", "(1", "DE89", "DE8 ", "a:", "ab:", "::", "0:", "password=", `password="`, "password is ", "token=a1", `"name":"token","value":`, "Bearer a", "Basic QQ==",
-		"arn:aws:", "/home/", "/home/a", ".local", "a.local", "-.local", "\\", "\\n", `\"`, "%3D", "aB3", "a", "A", "1", "/", "+", "=", "born 1 ", "ssn 123-", "é", "\x00", "1\xc2\xa0", "bc1q", "0x0")
+		"arn:aws:", "/home/", "/home/a", ".local", "a.local", "-.local", "\\", "\\n", `\"`, "%3D", "aB3", "a", "A", "1", "/", "+", "=", "born 1 ", "ssn 123-", "é", "\x00", "1\xc2\xa0", "bc1q", "0x0", "%", "%2", "%31", "%2531", "&", "&#", "&#x", "&#49;", "&amp;#49;", `\u`, `\u0031`, `\\\\`, `\/`, "\u200b", "1\u200b", "a\u00ad", "\uff11", "\u0661 ")
 	const small, factor = 2 << 10, 8
 	for _, food := range foods {
 		n := small / len(food)
