@@ -83,19 +83,11 @@ __noinline int note_cipher(struct conn *c, struct emission *e, __u32 n)
 	struct cipher_key key = {};
 	struct stream_key owner = {};
 	struct cipher *known, seen = {};
-	struct user_iovec v;
 	struct stream *s;
-	__u64 base;
 
 	if (!c || !e || n < CIPHER_PREFIX || e->pos > CIPHER_WATCHED)
 		return 0;
-	base = e->base;
-	if (e->len == 0 && e->iovs) {
-		if (bpf_probe_read_user(&v, sizeof(v), (const void *)e->iov) || v.len < CIPHER_PREFIX)
-			return 0;
-		base = v.base;
-	}
-	if (bpf_probe_read_user(key.prefix, sizeof(key.prefix), (const void *)base))
+	if (bpf_probe_read_user(key.prefix, sizeof(key.prefix), (const void *)first_bytes(e, CIPHER_PREFIX)))
 		return 0;
 	key.tgid = bpf_get_current_pid_tgid() >> 32;
 	known = bpf_map_lookup_elem(&ciphers, &key);

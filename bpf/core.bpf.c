@@ -129,8 +129,9 @@ static __always_inline int tcp_wanted(const struct conn *c)
 	return want_server && port_wanted(c->local_port);
 }
 
-// Starts a TCP connection that was open before it was seen.
-static __noinline int join_tcp(struct sock *sk, __u64 cookie)
+// Starts a TCP connection that was open before it was seen: at a call, which is
+// part of it, or without one.
+static __noinline int join_tcp(struct sock *sk, __u64 cookie, const struct call *k)
 {
 	struct conn c = {};
 	struct listener_key lk;
@@ -149,6 +150,8 @@ static __noinline int join_tcp(struct sock *sk, __u64 cookie)
 	if (!tcp_wanted(&c))
 		return 0;
 	read_base(&c, sk);
+	if (k && k->shape != SHAPE_MMSG)
+		c.base[k->writes & 1] -= k->ret;
 	c.cookie = cookie;
 	c.start = bpf_ktime_get_boot_ns();
 	if (bpf_map_update_elem(&conns, &key, &c, BPF_NOEXIST)) {
@@ -236,8 +239,58 @@ static __always_inline __u64 cookie_of(const struct sock *sk)
 	return cookie ? cookie : ((__u64)sk & ~(1ull << 63)) | 1ull << 62;
 }
 
+// Whether a connection is wanted, which a process decides that has it: one that
+// is handed on to a process that the filters leave out stays, and what that one
+// moves is not copied; in the other direction it begins with this call.
+static __always_inline int judge(struct conn *c, struct sock *sk, const struct call *k)
+{
+	if (c->verdict != VERDICT_WANT && c->tgid != k->tgid) {
+		__u32 before = c->verdict;
+
+		c->tgid = k->tgid;
+		c->verdict = process_wanted(k->tgid) ? VERDICT_WANT : VERDICT_IGNORE;
+		if (c->verdict == VERDICT_WANT && before == VERDICT_IGNORE && c->flags & CONN_SEQ) {
+			c->flags |= CONN_LATE;
+			read_base(c, sk);
+			if (k->shape != SHAPE_MMSG)
+				c->base[k->writes & 1] -= k->ret;
+		}
+	}
+	if (c->verdict == VERDICT_IGNORE)
+		return 0;
+	if (c->tgid != k->tgid) {
+		c->tgid = k->tgid;
+		if (process_wanted(k->tgid))
+			c->flags &= ~CONN_FOREIGN;
+		else
+			c->flags |= CONN_FOREIGN;
+	}
+	return 1;
+}
+
+// Whether bytes are not of the connection that has their descriptor now: while
+// the call ran, another thread closed it, and it was given to another one, whose
+// TCP has not moved as much. What a sockmap brings, TCP does not count.
+static __always_inline int is_stray(struct conn *c, struct sock *sk, const struct call *k)
+{
+	const struct tcp_sock *tp = (const void *)sk;
+	__u32 told = c->pos[dir_of(c, k->writes)], moved, more;
+
+	if (!(c->flags & CONN_SEQ) || c->flags & CONN_TLS || k->shape == SHAPE_MMSG)
+		return 0;
+	moved = (k->writes ? BPF_CORE_READ(tp, write_seq) : BPF_CORE_READ(tp, copied_seq)) - c->base[k->writes & 1];
+	more = told + (__u32)k->ret - moved; // than TCP has moved
+	if (more == 0 || more > k->ret)
+		return 0;
+	if (told == 0 && c->flags & (CONN_LATE | CONN_CLIENT)) { // begun before it was seen
+		c->base[k->writes & 1] -= more;
+		return 0;
+	}
+	return !((__u64)BPF_CORE_READ(sk, sk_user_data) & SK_USER_DATA_PSOCK);
+}
+
 // The connection of a socket, started if need be; NULL where it is not wanted.
-static __always_inline struct conn *conn_of(struct sock *sk, __u64 ino, __u16 family, __u32 tgid)
+static __always_inline struct conn *conn_of(struct sock *sk, __u64 ino, __u16 family, const struct call *k)
 {
 	__u64 key = (__u64)sk;
 	struct conn *c = bpf_map_lookup_elem(&conns, &key);
@@ -252,19 +305,16 @@ static __always_inline struct conn *conn_of(struct sock *sk, __u64 ino, __u16 fa
 		c = NULL;
 	}
 	if (!c) {
-		if (family == AF_UNIX && !process_wanted(tgid))
+		if (family == AF_UNIX && !process_wanted(k->tgid))
 			return NULL; // nothing would tell of its end
-		if (!(family == AF_UNIX ? join_unix(sk, ino) : join_tcp(sk, cookie_of(sk))))
+		if (!(family == AF_UNIX ? join_unix(sk, ino) : join_tcp(sk, cookie_of(sk), k)))
 			return NULL;
 		c = bpf_map_lookup_elem(&conns, &key);
 		if (!c)
 			return NULL;
 	}
-	if (c->verdict == VERDICT_UNDECIDED)
-		c->verdict = process_wanted(tgid) ? VERDICT_WANT : VERDICT_IGNORE;
-	if (c->verdict == VERDICT_IGNORE)
+	if (!judge(c, sk, k))
 		return NULL;
-	c->tgid = tgid;
 	if (!(c->flags & CONN_OPENED)) {
 		c->flags |= CONN_OPENED;
 		send_event(c, EVENT_OPEN, 0, key);
@@ -305,13 +355,9 @@ __noinline int note_nested(const struct call *k, struct conn *c)
 // joined late.
 static __always_inline int is_tls(const struct conn *c, const struct emission *e)
 {
-	struct user_iovec v;
-	__u64 base = e->base;
 	__u8 b[5] = {};
 
-	if (e->len == 0 && e->iovs && !bpf_probe_read_user(&v, sizeof(v), (const void *)e->iov))
-		base = v.base;
-	if (bpf_probe_read_user(b, sizeof(b), (const void *)base))
+	if (bpf_probe_read_user(b, sizeof(b), (const void *)first_bytes(e, sizeof(b))))
 		return 0;
 	if (b[1] != 3 || b[2] > 4)
 		return 0;
@@ -326,12 +372,14 @@ static __noinline int moved(struct conn *c, struct emission *e, __u32 n, __u32 w
 	e->cookie = c->cookie;
 	e->pos = __sync_fetch_and_add(&c->pos[e->dir & 1], n);
 	e->call = e->left = n;
-	if (!why && !(c->flags & CONN_TLS) && c->pos[(e->dir ^ 1) & 1] == 0 && e->pos == 0 && is_tls(c, e)) {
+	if (!why && !(c->flags & (CONN_TLS | CONN_FOREIGN)) && c->pos[(e->dir ^ 1) & 1] == 0 && e->pos == 0 && is_tls(c, e)) {
 		c->flags |= CONN_TLS;
 		send_event(c, EVENT_TLS, e->dir, 0);
 	}
 	if (nest_on && c->flags & CONN_TLS && !(c->flags & CONN_BOUND))
 		note_cipher(c, e, n);
+	if (c->flags & CONN_FOREIGN)
+		why = COUNT_FOREIGN;
 	if (c->flags & CONN_TLS && !keep_tls) {
 		count(COUNT_WANT, e->dir, 1, n);
 		count(COUNT_RAW_TLS, e->dir, 1, n);
@@ -401,6 +449,8 @@ __noinline int take_messages(struct call *k, struct conn *c)
 	l.time = bpf_ktime_get_boot_ns();
 	l.messages = k->ret;
 	l.dir = dir_of(c, k->writes);
+	if (k->msg_flags & MSG_TRUNC)
+		l.why = COUNT_DISCARDED;
 	bpf_loop(1024, mmsg_step, &l, 0);
 	return 0;
 }
@@ -492,11 +542,15 @@ __noinline int on_socket(struct call *k, __u32 fd)
 			end_unix(sk, EVENT_FIN);
 		return 1;
 	}
-	c = conn_of(sk, ino, family, k->tgid);
+	c = conn_of(sk, ino, family, k);
 	if (!c) {
 		if (nest_on)
 			note_nested(k, NULL);
 		count(COUNT_FILTERED, k->writes, 1, k->ret);
+		return 1;
+	}
+	if (is_stray(c, sk, k)) {
+		count(COUNT_STRAY, k->writes, 1, k->ret);
 		return 1;
 	}
 	if (family == AF_UNIX) {
@@ -833,6 +887,6 @@ int join(struct bpf_iter__task_file *ctx)
 	}
 	if (state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT)
 		return 0;
-	join_tcp(sk, bpf_get_socket_cookie(sk));
+	join_tcp(sk, bpf_get_socket_cookie(sk), NULL);
 	return 0;
 }

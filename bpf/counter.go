@@ -25,12 +25,15 @@ type Counts struct {
 	// processes that the filters admit, MPTCP calls on sockets of that
 	// protocol: not followed.
 	Compat, IOURing, MPTCP Count
+	// Stray bytes are of calls whose descriptor had been given to another
+	// connection when they ended.
+	Stray Count
 }
 
 // Reasons are the names of the reasons for which bytes of a wanted stream are
 // not in the data ring, in the order of events.h from COUNT_RING_FULL on.
 func Reasons() []string {
-	return []string{"ring_full", "efault", "cap", "iov_limit", "ladder", "sendfile", "splice", "discarded", "raw_tls"}
+	return []string{"ring_full", "efault", "cap", "iov_limit", "ladder", "sendfile", "splice", "discarded", "raw_tls", "foreign"}
 }
 
 // firstReason is COUNT_RING_FULL of events.h.

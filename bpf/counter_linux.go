@@ -12,14 +12,15 @@ import (
 const (
 	countWant = iota
 	countHave
-	countFiltered    = 11
-	countControlFull = 12
-	countConnsFull   = 13
-	countCompat      = 14
-	countIOURing     = 15
-	countMPTCP       = 16
-	countUnread      = 17
-	countUnbound     = 18
+	countFiltered    = 12
+	countControlFull = 13
+	countConnsFull   = 14
+	countCompat      = 15
+	countIOURing     = 16
+	countMPTCP       = 17
+	countUnread      = 18
+	countUnbound     = 19
+	countStray       = 20
 	countMax         = 24
 )
 
@@ -45,7 +46,7 @@ func readCounts(m *ebpf.Map) (Counts, error) {
 		Want: sums[countWant], Have: sums[countHave], Filtered: sums[countFiltered],
 		Unread: sums[countUnread], Unbound: sums[countUnbound],
 		ControlFull: both(countControlFull).Events, ConnsFull: both(countConnsFull).Events,
-		Compat: both(countCompat), IOURing: both(countIOURing), MPTCP: both(countMPTCP),
+		Compat: both(countCompat), IOURing: both(countIOURing), MPTCP: both(countMPTCP), Stray: both(countStray),
 		Lost: make(map[string][2]Count),
 	}
 	for i, name := range Reasons() {

@@ -274,16 +274,29 @@ static __always_inline void cap_call(struct emission *e)
 	e->why = COUNT_CAP;
 }
 
+// Where a call's first n bytes are: in the first of its buffers that is not
+// empty; 0 where that one is shorter.
+static __always_inline __u64 first_bytes(const struct emission *e, __u32 n)
+{
+	struct user_iovec v;
+
+	if (e->len)
+		return e->len < n ? 0 : e->base;
+	for (__u32 i = 0; i < 4 && i < e->iovs; i++) {
+		if (bpf_probe_read_user(&v, sizeof(v), (const void *)(e->iov + i * sizeof(v))))
+			return 0;
+		if (v.len)
+			return v.len < n ? 0 : v.base;
+	}
+	return 0;
+}
+
 // Whether bytes begin a message of HTTP/1, whose head is kept under pressure.
 static __always_inline int starts_message(const struct emission *e)
 {
-	__u64 base = e->base;
-	struct user_iovec v;
 	__u8 b[8] = {};
 
-	if (e->len == 0 && e->iovs && !bpf_probe_read_user(&v, sizeof(v), (const void *)e->iov))
-		base = v.base;
-	if (bpf_probe_read_user(b, sizeof(b), (const void *)base))
+	if (bpf_probe_read_user(b, sizeof(b), (const void *)first_bytes(e, sizeof(b))))
 		return 0;
 	if (b[0] == 'H' && b[1] == 'T' && b[2] == 'T' && b[3] == 'P' && b[4] == '/')
 		return 1;

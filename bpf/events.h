@@ -18,7 +18,7 @@
 // and whether or not the bytes could be copied, so that a hole has its place
 // and its length. Over all streams, per direction,
 //
-//	WANT = HAVE + the sum of the reasons COUNT_RING_FULL … COUNT_RAW_TLS
+//	WANT = HAVE + the sum of the reasons COUNT_RING_FULL … COUNT_FOREIGN
 //
 // in bytes, where HAVE is what user space finds in the data ring.
 #ifndef LAMBDAC_EVENTS_H
@@ -74,6 +74,7 @@ enum event_source {
 #define CONN_FIN_IN 64
 #define CONN_FIN_OUT 128
 #define CONN_CLOSED 512 // its state is closed; a call that is under way may still tell of bytes
+#define CONN_FOREIGN 1024 // handed on to a process that the filters leave out
 #define CONN_BOUND 256 // a library's object is known to be its TLS, or is about to be
 
 #define CHUNK_MAX 32688 // the largest record is 32 KiB
@@ -135,15 +136,17 @@ enum counter {
 	COUNT_SPLICE = 8,
 	COUNT_DISCARDED = 9, // MSG_TRUNC: the process did not want them either
 	COUNT_RAW_TLS = 10,
+	COUNT_FOREIGN = 11, // moved by a process that the filters leave out
 	// Not part of the identity.
-	COUNT_FILTERED = 11,
-	COUNT_CONTROL_FULL = 12,
-	COUNT_CONNS_FULL = 13,
-	COUNT_COMPAT = 14,   // calls of 32-bit processes
-	COUNT_IO_URING = 15, // calls of io_uring_enter
-	COUNT_MPTCP = 16,
-	COUNT_UNREAD = 17,   // came, and the process closed without reading them
-	COUNT_UNBOUND = 18,  // bytes of TLS libraries without a connection
+	COUNT_FILTERED = 12,
+	COUNT_CONTROL_FULL = 13,
+	COUNT_CONNS_FULL = 14,
+	COUNT_COMPAT = 15,   // calls of 32-bit processes
+	COUNT_IO_URING = 16, // calls of io_uring_enter
+	COUNT_MPTCP = 17,
+	COUNT_UNREAD = 18,   // came, and the process closed without reading them
+	COUNT_UNBOUND = 19,  // bytes of TLS libraries without a connection
+	COUNT_STRAY = 20,    // their descriptor was another connection's when the call ended
 	COUNT_MAX = 24,
 };
 

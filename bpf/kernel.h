@@ -61,6 +61,7 @@ enum {
 #define MSG_TRUNC 0x20
 #define MSG_ERRQUEUE 0x2000
 #define S_IFMT 0170000
+#define SK_USER_DATA_PSOCK 4 // include/linux/skmsg.h
 #define PROT_EXEC 4
 #define S_IFSOCK 0140000
 
@@ -118,6 +119,7 @@ struct sock {
 	int sk_err;
 	struct socket *sk_socket;
 	struct pid *sk_peer_pid;
+	void *sk_user_data;
 };
 
 struct tcp_sock {

@@ -50,6 +50,37 @@ func recvmmsg(fd int, b []byte) {
 	}
 }
 
+// discardMsgs takes what comes without wanting it: its buffer keeps what the
+// process had there.
+func discardMsgs(fd int, b []byte) {
+	for left := len(b); left > 0; {
+		list := mmsgs(append([]byte("its own "), b[:left]...)[:left])
+		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), 1, unix.MSG_TRUNC, 0, 0)
+		if errno != 0 || n != 1 {
+			panic(errno)
+		}
+		left -= int(list[0].n)
+	}
+}
+
+// writeAround writes by one call of 1,024 buffers, the most there can be, of
+// which the first and the last are empty and have no address.
+func writeAround(fd int, _ string, _ []byte) {
+	b := bigBody(1000 * 1021)
+	head := []byte(headOf(len(b)))
+	iov := func(base *byte, n int) unix.Iovec { return unix.Iovec{Base: base, Len: uint64(n)} }
+	list := []unix.Iovec{iov(nil, 0), iov(&head[0], len(head))}
+	for i := range 1021 {
+		list = append(list, iov(&b[1000*i], 1000))
+	}
+	list = append(list, iov(nil, 0))
+	n, _, errno := unix.Syscall(unix.SYS_WRITEV, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)))
+	if errno != 0 || int(n) != len(head)+len(b) {
+		panic(errno)
+	}
+	runtime.KeepAlive(b)
+}
+
 // sendmmsg sends the parts as one message each.
 func sendmmsg(fd int, parts ...[]byte) {
 	list := mmsgs(parts...)

@@ -36,6 +36,9 @@ func init() {
 		"pour":   serve(peerPour),
 		"raw":    serve(peerRaw),
 		"uring":  serve(peerURing),
+		"switch": peerSwitch,
+		"hand":   peerHand,
+		"handed": peerHanded,
 	}
 }
 
@@ -397,6 +400,7 @@ var reads = map[string]func(fd int, b []byte){
 			left -= n
 		}
 	},
+	"mtrunc": discardMsgs, "empty": readFull,
 	"eagain": readEagain, "sendfile": readFull, "splice": readFull, "mmap": readFull, "iovs": readFull,
 }
 
@@ -440,6 +444,8 @@ var writes = map[string]func(fd int, arg string, body []byte){
 	"splice":   writeSplice,
 	"mmap":     writeMapped,
 	"iovs":     writeIovs,
+	"mtrunc":   func(fd int, _ string, _ []byte) { unix.Write(fd, []byte(headOf(0))) },
+	"empty":    writeAround,
 }
 
 // bigBody is what the large answers hold.

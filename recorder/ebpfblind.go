@@ -110,6 +110,7 @@ func (s *ebpfSource) warnings(c *bpf.Counts) []string {
 		{uint64(s.unseen), "%d bytes were moved by ways that are not seen, such as io_uring"},
 		{c.IOURing.Events * uint64(min(s.unseen, 1)), "%d calls of io_uring were made by processes that the filters admit"},
 		{c.Compat.Events, "%d calls of 32-bit processes were not read"},
+		{c.Stray.Bytes, "%d bytes were left out: while their calls ran, the descriptor was given to another connection"},
 		{c.MPTCP.Events, "%d calls on MPTCP connections were not read"},
 		{c.ControlFull, "%d events of connections found the control ring full: addresses and ends are missing"},
 		{c.ConnsFull, "%d connections were not followed: too many at a time"},
