@@ -3,11 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,30 +15,6 @@ import (
 	"github.com/lambdac/lambdac/trace"
 	"github.com/lambdac/lambdac/trace/tracedir"
 )
-
-// headerPrefix starts the environment variables that hold header fields for
-// the target: secrets are never flags, where other users could read them.
-const headerPrefix = "LAMBDAC_TARGET_HEADER_"
-
-// replayFlags are the flags of replay that are no field of its configuration.
-type replayFlags struct {
-	cfg      replayer.Config
-	search   searchFlags
-	rate     float64
-	levels   []float64
-	scales   []float64
-	scaling  string
-	sessions string
-	onCap    string
-	cache    string
-	shard    string
-	ca       string
-	startAt  string
-	out      string
-	force    bool
-	asJSON   bool
-	dryRun   bool
-}
 
 func newReplay() *cobra.Command {
 	var o replayFlags
@@ -66,140 +39,6 @@ and the header's name, such as LAMBDAC_TARGET_HEADER_AUTHORIZATION.`,
 	}
 	o.register(c)
 	return c
-}
-
-func (o *replayFlags) register(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&o.cfg.Target, "target", "", "base URL of the service, such as http://staging:8000")
-	f.Float64Var(&o.rate, "rate", 0, "one load, requests per second")
-	f.Float64SliceVar(&o.levels, "levels", nil, "loads, requests per second")
-	f.Float64SliceVar(&o.scales, "scale", nil, "loads as multiples of the recorded rate")
-	o.search.register(f)
-	f.StringVar(&o.sessions, "sessions", "", "turns of a conversation: causal (default; not before the turn before has ended), strict (recorded times) or closed (think times only)")
-	f.BoolVar(&o.cfg.NoCancels, "no-cancels", false, "wait for answers that the recorded client gave up on")
-	f.StringVar(&o.scaling, "scaling", "", "superpose (default), thin, compress or resample; one per run")
-	f.DurationVar(&o.cfg.Hold, "hold", 0, "measured time of each level")
-	f.DurationVar(&o.cfg.Warmup, "warmup", 0, "time of the same load before it, not measured")
-	f.DurationVar(&o.cfg.Drain, "drain", 0, "how long answers may take after a level (default 30s)")
-	f.DurationVar(&o.cfg.Ramp, "ramp", 0, "raise the load evenly over the first part of the warm-up")
-	f.DurationVar(&o.cfg.MaxIdle, "max-idle", 0, "shorten gaps of the trace above this, such as nights")
-	f.IntVar(&o.cfg.Replicates, "replicates", 1, "how often each load is held")
-	f.Uint64Var(&o.cfg.Seed, "seed", 1, "seed of order, phases, thinning and prompts")
-	f.StringVar(&o.cfg.Model, "model", "", "model to ask for instead of the recorded one")
-	f.IntVar(&o.cfg.MaxInFlight, "max-in-flight", 0, "the client's own limit of open requests (default 4096)")
-	f.StringVar(&o.onCap, "on-cap", "", "at that limit: drop (default) or queue")
-	f.StringVar(&o.cache, "cache", "", "prompts across levels: as_trace (default), cold or primed")
-	f.DurationVar(&o.cfg.Timeouts.FirstToken, "timeout-first-token", 0, "deadline for the first token")
-	f.DurationVar(&o.cfg.Timeouts.Idle, "timeout-idle", 0, "deadline between events")
-	f.DurationVar(&o.cfg.Timeouts.Total, "timeout-total", 0, "deadline for a whole exchange")
-	f.Int64Var(&o.cfg.MaxTokens, "max-tokens", 0, "stop before prompts and answers exceed this many tokens")
-	f.Float64Var(&o.cfg.MaxPerS, "max-rate", 0, "refuse loads above this")
-	f.DurationVar(&o.cfg.MaxLag, "max-lag", 0, "a level is invalid where the 99th percentile of our own delay is above this (default 5ms)")
-	f.BoolVar(&o.cfg.IgnoreEOS, "ignore-eos", false, "ask the service to generate up to the recorded length")
-	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
-	f.BoolVar(&o.cfg.HTTP2, "http2", false, "send over HTTP/2: by ALPN to https targets, by prior knowledge to http ones")
-	f.StringVar(&o.ca, "ca", "", "PEM file of the authority of an https target's certificate (default: the system's)")
-	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
-	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, the tokens and the in-flight estimate of each level; send nothing")
-	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
-	f.BoolVar(&o.force, "force", false, "replace an existing run directory")
-	f.BoolVar(&o.asJSON, "json", false, "print the levels and the verdict as one JSON document")
-}
-
-// config checks the flags and completes the replay's configuration.
-func (o *replayFlags) config() (replayer.Config, error) {
-	const see = "see lambdac replay --help"
-	if (o.out == "" || o.cfg.Target == "") && !o.dryRun {
-		return o.cfg, usage(see, "--target and -o are needed")
-	}
-	planner, err := o.search.planner()
-	if err != nil {
-		return o.cfg, err
-	}
-	given := 0
-	for _, set := range []bool{o.rate != 0, len(o.levels) > 0, len(o.scales) > 0, planner != nil} {
-		if set {
-			given++
-		}
-	}
-	if given != 1 {
-		return o.cfg, usage(see, "give exactly one of --rate, --levels, --scale and --search")
-	}
-	if o.cfg.Replicates < 1 {
-		return o.cfg, usage(see, "%d replicates: want 1 or more", o.cfg.Replicates)
-	}
-	cfg := o.cfg
-	cfg.Planner = planner
-	if o.dryRun && cfg.Target == "" {
-		cfg.Target = "http://127.0.0.1" // nothing is sent there
-	}
-	if o.rate != 0 {
-		cfg.Loads = []replayer.Load{{PerS: o.rate}}
-	}
-	for _, r := range o.levels {
-		cfg.Loads = append(cfg.Loads, replayer.Load{PerS: r})
-	}
-	for _, k := range o.scales {
-		cfg.Loads = append(cfg.Loads, replayer.Load{Scale: k})
-	}
-	cfg.Sessions = replayer.Sessions(o.sessions)
-	cfg.Scaling, cfg.CapPolicy, cfg.Cache = replayer.Scaling(o.scaling), replayer.CapPolicy(o.onCap), replayer.Cache(o.cache)
-	if err := o.trust(&cfg); err != nil {
-		return cfg, err
-	}
-	if err := o.placeShard(&cfg); err != nil {
-		return cfg, err
-	}
-	cfg.Headers, cfg.Version = targetHeaders(os.Environ()), version
-	return cfg, nil
-}
-
-// trust reads --ca.
-func (o *replayFlags) trust(cfg *replayer.Config) error {
-	if o.ca == "" {
-		return nil
-	}
-	pem, err := os.ReadFile(o.ca)
-	if err != nil {
-		return usage("name a PEM file", "read certificates: %v", err)
-	}
-	cfg.RootCAs = x509.NewCertPool()
-	if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-		return usage("name a PEM file", "no certificate in %q", o.ca)
-	}
-	return nil
-}
-
-// placeShard reads --shard and --start-at.
-func (o *replayFlags) placeShard(cfg *replayer.Config) error {
-	if o.shard == "" {
-		return nil
-	}
-	s, err := replayer.ParseShard(o.shard)
-	if err != nil {
-		return replayError(err, o.out)
-	}
-	if o.startAt != "" {
-		if s.StartAt, err = time.Parse(time.RFC3339Nano, o.startAt); err != nil {
-			return usage("give a time such as 2026-01-31T15:04:05Z, the same to all shards", "--start-at %q is no time", o.startAt)
-		}
-	}
-	cfg.Shard = s
-	return nil
-}
-
-// targetHeaders reads the header fields for the target from an environment.
-func targetHeaders(environ []string) http.Header {
-	h := make(http.Header)
-	for _, entry := range environ {
-		name, value, ok := strings.Cut(entry, "=")
-		name, isHeader := strings.CutPrefix(name, headerPrefix)
-		if ok && isHeader && name != "" {
-			h.Set(strings.ReplaceAll(name, "_", "-"), value)
-		}
-	}
-	return h
 }
 
 func replay(c *cobra.Command, path string, o *replayFlags) error {
