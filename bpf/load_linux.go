@@ -23,7 +23,8 @@ type Kernel struct {
 	links   []link.Link
 	control *ringbuf.Reader
 	data    *ringbuf.Reader
-	record  ringbuf.Record
+	// said and moved are the last events read of them.
+	said, moved ringbuf.Record
 	// probes are those of TLS libraries, nil without.
 	probes atomic.Pointer[Probes]
 }
@@ -137,27 +138,28 @@ func (k *Kernel) visit(name string) error {
 
 // Control reads the next event of the control ring; false = there is none now.
 func (k *Kernel) Control(c *Control) (bool, error) {
-	ok, err := k.read(k.control)
+	ok, err := read(k.control, &k.said)
 	if !ok || err != nil {
 		return false, err
 	}
-	return true, c.parse(k.record.RawSample)
+	return true, c.parse(k.said.RawSample)
 }
 
-// Data reads the next event of the data ring; false = there is none now.
+// Data reads the next event of the data ring; false = there is none now. Its
+// bytes are valid until the next call of Data.
 func (k *Kernel) Data(d *Data) (bool, error) {
-	ok, err := k.read(k.data)
+	ok, err := read(k.data, &k.moved)
 	if !ok || err != nil {
 		return false, err
 	}
-	return true, d.parse(k.record.RawSample)
+	return true, d.parse(k.moved.RawSample)
 }
 
-func (k *Kernel) read(r *ringbuf.Reader) (bool, error) {
+func read(r *ringbuf.Reader, into *ringbuf.Record) (bool, error) {
 	if r.AvailableBytes() == 0 {
 		return false, nil
 	}
-	err := r.ReadInto(&k.record)
+	err := r.ReadInto(into)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return false, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -41,9 +42,10 @@ type kernel interface {
 
 // ebpfSource makes segments of what the kernel saw processes read and write.
 //
-// The control ring is read first, so that data finds its connection. An end
-// waits until all data from before it is read: until the data ring was found
-// empty, or what is read is well past it.
+// The control ring is read after each piece of data and before the piece is
+// taken, so that it finds its connection. An end waits until all data from
+// before it is read: until the data ring was found empty after the end was
+// read, or what is read is well past it.
 type ebpfSource struct {
 	// mu is held by Next and Stats.
 	mu      sync.Mutex
@@ -129,12 +131,9 @@ func (s *ebpfSource) Next() (Segment, error) {
 	}
 }
 
-// step reads what there is: all of the control ring, one piece of data. idle
+// step reads what there is: one piece of data, all of the control ring. idle
 // says that there was nothing.
 func (s *ebpfSource) step() (idle bool, err error) {
-	if err := s.readControl(); err != nil {
-		return false, err
-	}
 	if now := s.clock.now(); now-s.looked >= lookEvery {
 		s.looked = now
 		err = cmp.Or(s.rung.look(s.kernel, now), s.expire(s.clock.unix(s.data.Time)))
@@ -142,18 +141,20 @@ func (s *ebpfSource) step() (idle bool, err error) {
 			return false, err
 		}
 	}
+	known := len(s.ends)
 	ok, err := s.kernel.Data(&s.data)
-	switch {
-	case err != nil:
+	if err := cmp.Or(err, s.readControl()); err != nil {
 		return false, err
+	}
+	switch {
 	case ok:
-		err := s.settleEnds(s.data.Time - settle)
+		err := s.settleEnds(s.data.Time-settle, len(s.ends))
 		s.takeData(&s.data)
 		return false, err
-	case len(s.ends) > 0:
-		return false, s.settleEnds(s.ends[len(s.ends)-1].Time)
+	case known > 0: // the data ring was empty after these were read
+		return false, s.settleEnds(math.MaxInt64, known)
 	}
-	return true, nil
+	return len(s.ends) == 0, nil
 }
 
 func (s *ebpfSource) readControl() error {
@@ -182,11 +183,12 @@ func (s *ebpfSource) readControl() error {
 	}
 }
 
-// settleEnds makes the ends up to a moment happen.
-func (s *ebpfSource) settleEnds(until int64) error {
+// settleEnds makes those of the first ends that are from before a moment
+// happen.
+func (s *ebpfSource) settleEnds(until int64, first int) error {
 	var err error
 	n := 0
-	for n < len(s.ends) && s.ends[n].Time <= until {
+	for n < first && s.ends[n].Time <= until {
 		err = cmp.Or(err, s.takeEnd(&s.ends[n]))
 		n++
 	}

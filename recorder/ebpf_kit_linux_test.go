@@ -159,7 +159,7 @@ func (r *running) stop() (*collector, Report) {
 	r.cancel()
 	select {
 	case <-r.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		r.t.Fatal("the recording does not stop")
 	}
 	if r.err != nil {
@@ -188,7 +188,7 @@ func dialPeer(t *testing.T, addr string) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil { // a peer that hangs fails the test
+	if err := c.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil { // a peer that hangs fails the test
 		t.Fatal(err)
 	}
 	return c.(*net.TCPConn)

@@ -83,16 +83,24 @@ func (k *fakeKernel) Forget(_, cookie uint64) error {
 	return nil
 }
 
+// playedKernel is a fake kernel, or one that wraps it.
+type playedKernel interface {
+	kernel
+	clocks() (boot, wall int64)
+	pass(time.Duration)
+}
+
 // playEBPF runs a source over a fake kernel for a while and returns what the
 // reassembler made of it.
-func playEBPF(t *testing.T, k *fakeKernel, span time.Duration) (*streamLog, *ebpfSource) {
+func playEBPF(t *testing.T, k playedKernel, span time.Duration) (*streamLog, *ebpfSource) {
 	t.Helper()
 	src := newEBPFSource(k, k.clocks)
 	src.sleep = k.pass
 	log := newStreamLog()
 	r := newReassembler(log)
-	for end := k.boot + int64(span); ; {
-		if k.boot >= end {
+	boot, _ := k.clocks()
+	for end := boot + int64(span); ; {
+		if boot, _ = k.clocks(); boot >= end {
 			src.Close()
 		}
 		seg, err := src.Next()
@@ -282,4 +290,30 @@ func briefOutcome(r *trace.Record) string {
 		return string(r.Outcome) + "/" + string(*r.OutcomeDetail)
 	}
 	return string(r.Outcome)
+}
+
+// racingKernel puts an event into the control ring just before it hands out
+// the data that follows it: between two looks of the reader.
+type racingKernel struct {
+	*fakeKernel
+	late []bpf.Control
+}
+
+func (k *racingKernel) Data(d *bpf.Data) (bool, error) {
+	ok, err := k.fakeKernel.Data(d)
+	if ok {
+		k.control, k.late = append(k.control, k.late...), nil
+	}
+	return ok, err
+}
+
+// TestEBPFOpenRace: a connection opens, and sends, while the reader goes from
+// one ring to the other.
+func TestEBPFOpenRace(t *testing.T) {
+	k := newFake()
+	k.data = []bpf.Data{out(7, 0, "aaaa", 10*ms), out(7, 4, "bbbb", 20*ms)}
+	log, src := playEBPF(t, &racingKernel{k, []bpf.Control{openAt(7)}}, time.Second)
+	if got := len(log.conns); got != 1 || src.stats.Connections != 1 {
+		t.Errorf("%d connections, %d of them told of; want 1", got, src.stats.Connections)
+	}
 }

@@ -58,18 +58,22 @@ type ebpfDir struct {
 // ebpfHole is a range of positions that no event has brought.
 type ebpfHole struct{ from, to, found int64 }
 
-// open starts a connection.
+// open starts a connection, or says of one that had data already what it is.
 func (s *ebpfSource) open(e *bpf.Control) {
-	s.ids++
+	c := s.conns[e.Cookie]
+	if c == nil || c.socket != 0 { // a cookie is not used twice, nor told twice
+		s.ids++
+		c = &ebpfConn{info: &ConnInfo{ID: s.ids}, cookie: e.Cookie}
+		s.conns[e.Cookie] = c
+	}
 	s.stats.Connections++
-	info := &ConnInfo{
-		ID: s.ids, Client: e.Remote, Server: e.Local,
-		Start: s.clock.unix(e.Start), SawSYN: e.Flags&bpf.Late == 0,
+	c.tgid, c.socket, c.comm = e.TGID, e.Socket, e.Comm
+	c.unix, c.client = e.Flags&bpf.Unix != 0, e.Flags&bpf.Client != 0
+	c.info.Client, c.info.Server = e.Remote, e.Local
+	if c.client {
+		c.info.Client, c.info.Server = e.Local, e.Remote
 	}
-	if e.Flags&bpf.Client != 0 {
-		info.Client, info.Server = e.Local, e.Remote
-	}
-	s.conns[e.Cookie] = &ebpfConn{info: info, cookie: e.Cookie, tgid: e.TGID, socket: e.Socket, unix: e.Flags&bpf.Unix != 0, comm: e.Comm, client: e.Flags&bpf.Client != 0}
+	c.info.Start, c.info.SawSYN = s.clock.unix(e.Start), e.Flags&bpf.Late == 0
 }
 
 // connOf finds the connection of data. What is not known is a connection whose
