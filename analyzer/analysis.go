@@ -120,11 +120,15 @@ type Level struct {
 	Seconds float64 `json:"seconds"`
 	// AchievedPerS is what was really sent, mean over Runs.
 	AchievedPerS float64 `json:"achieved_per_s"`
-	// Judged: the level takes part in the fits. Reasons says why not.
+	// Judged: the level takes part in the fits, unless it is flagged not_steady.
+	// Reasons says why not, and what shows that it was not steady.
 	Judged  bool     `json:"judged"`
 	Reasons []string `json:"reasons"`
 	// Flags are doubts and marks that do not void the level: "saturated"
-	// (ε above the cut of the onset fit), "under_half_answered", "not_steady".
+	// (ε above the cut of the onset fit), "under_half_answered"; "not_steady": the
+	// requests in flight grew and moved the error rate, so it is left out of the
+	// fits; "in_flight_grew": they grew from the first half of the window to the
+	// second, so nothing is proven to hold there.
 	Flags []string `json:"flags"`
 }
 

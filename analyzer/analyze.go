@@ -133,6 +133,7 @@ func formulas() map[string]string {
 		"lambda_slo.modelled": "load at which the fitted curve crosses the share; percentile interval of a parametric (beta-)binomial bootstrap, clipped to the bracket",
 		"stability":           "more requests open at the end of the window than at its start; answers per second in the second halves of such windows, t interval over runs",
 		"usl":                 "least squares of log X over runs, alpha and beta >= 0; percentile interval of a parametric bootstrap with t noise",
+		"in_flight_grew":      "requests in flight in four blocks of each half of the window, one-sided Welch t-test at 0.01, a quarter more at least",
 		"methods.dispersion":  "Pearson within loads / nu with Fletcher's correction, else model residual",
 		"headroom":            "1 - peak / low end of lambda_c",
 	}

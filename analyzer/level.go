@@ -56,6 +56,10 @@ func levelOf(l *load) Level {
 	if !l.steady {
 		out.Flags = append(out.Flags, "not_steady")
 	}
+	if l.grew {
+		out.Flags = append(out.Flags, "in_flight_grew")
+	}
+	out.Reasons = append(out.Reasons, l.unsteady...)
 	return out
 }
 

@@ -17,6 +17,10 @@ type load struct {
 	all    []*run
 	// steady: all judged runs were; see settle.
 	steady bool
+	// grew: the halves of a run show growth, whether it moves the error rate or
+	// not; unsteady says what was seen.
+	grew     bool
+	unsteady []string
 }
 
 // valid reports whether any run of the load is judged.

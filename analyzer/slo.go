@@ -256,7 +256,7 @@ func holdsUpTo(c stats.Counts, share float64, phi []float64) int {
 // filling: there nothing is proven to hold.
 func steadyUpTo(loads []*load, x []float64) int {
 	for _, l := range loads {
-		if l.steady {
+		if l.steady && !l.grew {
 			continue
 		}
 		if i := slices.Index(x, l.perS); i >= 0 {

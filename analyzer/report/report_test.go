@@ -42,6 +42,8 @@ func foundRun() *analyzer.Analysis {
 		Inflections:        []analyzer.Inflection{{ID: "oom_below_cpu_60", Verdict: analyzer.Insufficient, Missing: "no telemetry"}},
 	}
 	a.Levels[0].TTFTUserUs = analyzer.Latency{Reason: "not streamed"}
+	a.Levels[2].Flags = []string{"in_flight_grew"}
+	a.Levels[2].Reasons = []string{"replicate 0: 20.1 requests were in flight in the first half of the window, 34.5 in the second"}
 	a.USL = &analyzer.USL{
 		Verdict: analyzer.Found, GammaPerS: analyzer.Estimate{Point: new(2.5)}, Alpha: analyzer.Estimate{Point: new(0.021)},
 		Beta:            analyzer.Estimate{Point: new(0.00115), Low: new(0.0009), High: new(0.0014)},
@@ -59,7 +61,8 @@ run: valid, 3 levels run of 1m0s each after 6s warm-up, open loop, scaling super
   offered/s     n  errors  sheds  excluded  error rate              95 %  TTFT p50 ms  p99 ms     95 %  goodput/s
       10.00   600       1      0         0     0.167 %  0.0290 %–0.938 %            –       –        –          –
       20.00  1200       2      1         0     0.167 %  0.0460 %–0.610 %         86.0     217  201–240          –
-      30.00  1800      68     34         0      3.78 %     2.99 %–4.76 %         86.0     217  201–240          –
+      30.00  1800      68     34         0      3.78 %     2.99 %–4.76 %         86.0     217  201–240          –  in_flight_grew
+  30.00/s: replicate 0: 20.1 requests were in flight in the first half of the window, 34.5 in the second
 
 λc      found, existence p = 0.0010, ε0 = 0.160 %, Δ = 2.400 req/s
         not separable from: shed

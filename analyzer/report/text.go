@@ -54,6 +54,13 @@ func textLevels(b *strings.Builder, a *analyzer.Analysis) {
 			rate(l.GoodputPerS), levelNotes(l))
 	}
 	_ = t.Flush() // a strings.Builder does not fail
+	for i := range a.Levels {
+		for _, reason := range a.Levels[i].Reasons {
+			if a.Levels[i].Judged {
+				fmt.Fprintf(b, "  %s/s: %s\n", rate(&a.Levels[i].OfferedPerS), reason)
+			}
+		}
+	}
 }
 
 // levelNotes are the flags of a level, and why it is not judged.
