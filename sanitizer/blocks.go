@@ -58,11 +58,10 @@ func newChainer() *chainer {
 	}
 }
 
-// start begins a request whose chain starts at h0. The ids belong to the
-// caller, the rest is reused.
+// start begins a request whose chain starts at h0.
 func (c *chainer) start(h0 *[sha256.Size]byte) {
 	c.h = *h0
-	c.ids = []int64{}
+	c.ids = c.ids[:0]
 	c.bounds, c.roles = c.bounds[:0], c.roles[:0]
 	c.texts, c.last = 0, block{}
 	c.rewind()
@@ -112,13 +111,13 @@ func (c *chainer) close() {
 	c.rewind()
 }
 
-// finish ends the request and returns its ids.
+// finish ends the request and returns its ids, which are the caller's.
 func (c *chainer) finish() []int64 {
 	if c.filled() > 0 {
 		c.close()
 	}
 	clear(c.in[:cap(c.in)]) // the last of the text
-	return c.ids
+	return append(make([]int64, 0, len(c.ids)), c.ids...)
 }
 
 // peek is the hash of all content up to here, the open block left open.

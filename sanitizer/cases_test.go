@@ -48,6 +48,8 @@ func TestReportedCases(t *testing.T) {
 		{"a card as a number", ask(`{"pay":4111111111111111}`), []string{"4111111111111111"}, nil},
 		{"a card as a number of the API", `{"model":"gpt-4o","messages":[],"seed":4111111111111111,"max_tokens":64}`, []string{"4111111111111111"}, []string{`"max_tokens":64`}},
 		{"an order that passes Luhn", ask(`{"order_id":"4539578763621486"}`), nil, []string{"4539578763621486"}},
+		{"an order's number", ask(`{"order_id":4539578763621486,"orders":[{"orderId":4539578763621486.0}]}`), nil, []string{`order_id\":4539578763621486,`, "4539578763621486.0"}},
+		{"a card with a fraction", ask(`{"pay":[4111111111111111.0,4.111111111111111e15]}`), []string{"4111111111111111", "4.111111111111111e15"}, nil},
 		{"cloud keys", ask(`{'secretAccessKey': '` + aws + `'} aws_session_token="` + aws + `"`), []string{aws}, []string{"secretAccessKey", "aws_session_token"}},
 		{"a key before a comment that allows it", ask("ghp_16C7e42F292c6912E7710c838347Ae178B4a # gitleaks:allow"), []string{"ghp_16C7e"}, []string{"gitleaks:allow"}},
 		{"base64 in base64", ask("ZEdobElHdGxlU0JwY3lCbmFIQmZNVFpETjJVME1rWXlPVEpqTmpreE1rVTNOekV3WXpnek9ETTBOMEZsTVRjNFFqUmg="), []string{"ZEdobElHdGxlU0JwY3lC"}, nil},

@@ -2,6 +2,7 @@ package sanitizer
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -249,14 +250,16 @@ func (v *vocabulary) readTiming(value string) (string, bool) {
 	return strings.Join(kept, ", "), true
 }
 
+// duration keeps what a server says it took, ms, of at most 8 digits before the
+// point and 3 behind it.
 func duration(params string) string {
 	for param := range strings.SplitSeq(params, ";") {
 		value, ok := strings.CutPrefix(strings.TrimSpace(param), "dur=")
 		if !ok || len(value) > 16 {
 			continue
 		}
-		if ms, err := strconv.ParseFloat(value, 64); err == nil && ms >= 0 && ms < 1e9 {
-			return ";dur=" + strconv.FormatFloat(ms, 'f', -1, 64)
+		if ms, err := strconv.ParseFloat(value, 64); err == nil && ms >= 0 && ms < 1e8 {
+			return ";dur=" + strconv.FormatFloat(math.Round(ms*1000)/1000, 'f', -1, 64)
 		}
 	}
 	return ""

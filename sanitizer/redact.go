@@ -1,8 +1,11 @@
 package sanitizer
 
 import (
+	"bytes"
 	"cmp"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/lambdac/lambdac/internal/tokens"
 	"github.com/lambdac/lambdac/sanitizer/detect"
@@ -104,13 +107,14 @@ func (r *redactor) name(dst, name []byte) []byte {
 // number implements [texts]. A number that is found becomes one in which
 // nothing is found.
 func (r *redactor) number(dst, name, raw []byte) []byte {
-	if len(r.find(name, raw)) == 0 {
+	if len(r.find(name, raw)) == 0 && len(r.find(name, wholeNumber(raw))) == 0 {
 		return append(dst, raw...)
 	}
 	words, from := r.wordsOf(raw), len(dst)
 	for range numberTries {
 		dst = appendDigits(dst[:from], raw, words)
-		if r.found = r.scanner.FindNamed(r.found[:0], name, dst[from:]); len(r.found) == 0 {
+		again := r.scanner.FindNamed(r.found[:0], name, dst[from:])
+		if again = r.scanner.FindNamed(again, name, wholeNumber(dst[from:])); len(again) == 0 {
 			return dst
 		}
 	}
@@ -126,6 +130,20 @@ func (r *redactor) number(dst, name, raw []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// wholeNumber is an integer that is written with a fraction or an exponent, in
+// its digits: 4.2e3 and 4200.0 are 4200. It is nil for any other number.
+func wholeNumber(raw []byte) []byte {
+	if !bytes.ContainsAny(raw, ".eE") {
+		return nil
+	}
+	const most = 1e19 // the longest card
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) >= most {
+		return nil
+	}
+	return strconv.AppendFloat(nil, n, 'f', 0, 64)
 }
 
 // numberTries bounds the draws for a number in which nothing is found.

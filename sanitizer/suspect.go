@@ -158,10 +158,14 @@ func hasDottedQuad(s string) bool {
 	return false
 }
 
-// maxDigits is the longest run of digits that is kept, single separators
-// inside it left out: a date has 8; a social security number 9, phone, card
-// and account numbers more.
-const maxDigits = 8
+// maxDigits is the longest number that is kept: a social security number has 9
+// digits, phone, card and account numbers more. maxNamed is the longest in a
+// name, single separators inside it left out and dates aside: customers and
+// accounts are numbered longer.
+const (
+	maxDigits = 8
+	maxNamed  = 7
+)
 
 func hasLongDigits(s string) bool {
 	digits := 0
@@ -178,7 +182,7 @@ func hasLongDigits(s string) bool {
 			i, digits = i+date, 0
 			continue
 		}
-		if digits += n; digits > maxDigits {
+		if digits += n; digits > maxNamed {
 			return true
 		}
 		i += n

@@ -43,6 +43,7 @@ func TestSuspect(t *testing.T) {
 		{`C:\models`, suspectAddress},
 		{"4111-1111-1111-1111", suspectDigits},
 		{"078-05-1120", suspectDigits},
+		{"gpt-4o-53690439", suspectDigits},
 		{"+1-202-555-0101", suspectDigits},
 		{"4111-2099-99-99-1111", suspectDigits},
 		{"1789000000007", suspectDigits},
