@@ -52,17 +52,22 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 			a.Warnings = append(a.Warnings, ofLevel(r, warning))
 		}
 	}
+	a.judge(loads, runs, m.Run, o)
+	return a, nil
+}
+
+// judge fills everything that is found in the loads.
+func (a *Analysis) judge(loads []*load, runs []*run, m *trace.Run, o Options) {
 	for _, l := range loads {
 		a.Levels = append(a.Levels, levelOf(l))
 	}
-	a.Validity = validityOf(m.Run.Validity, runs)
+	a.Validity = validityOf(m.Validity, runs)
 	a.Stability = stabilityOf(loads)
 	a.findSLO(loads, o.Objectives)
 	a.findTransitions(loads, o.Objectives)
 	a.Regimes = regimesOf(loads, a.LambdaC, a.Methods.Dispersion)
 	a.USL = uslOf(loads, a.closed(), o.Seed)
-	a.Headroom = headroomOf(m.Run.RecordedPeakPerS, a.LambdaC)
-	return a, nil
+	a.Headroom = headroomOf(m.RecordedPeakPerS, a.LambdaC)
 }
 
 func readLevels(d *tracedir.Dir) ([]trace.Level, error) {

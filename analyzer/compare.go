@@ -76,7 +76,8 @@ func Compare(baseline, candidate, control *tracedir.Dir, o CompareOptions) (*Com
 	}
 	c := newComparison(arms, o)
 	c.warnOfIdentity(baseline, candidate, control)
-	c.judge(comparedMetrics(), presentIn(arms[0], arms[1]), matched(arms[0], arms[1]), matched(arms[0], arms[2]), o)
+	metrics, in := comparedMetrics(), presentIn(arms[0], arms[1])
+	c.judge(metrics, primaryOf(metrics, in), in, matched(arms[0], arms[1]), matched(arms[0], arms[2]), o)
 	c.countClasses(reader.kinds, arms[0], arms[1])
 	c.conclude()
 	return c, nil
@@ -164,6 +165,17 @@ type pairing struct {
 	Pairing
 
 	units []unit
+	// samples are the units of each arm where Unit is "unpaired": the candidate's
+	// values are in theirs as the baseline's are.
+	samples [2][]unit
+}
+
+// measure takes effect, intervals and p-value of one metric.
+func (p *pairing) measure(m compared, index int, o CompareOptions) judged {
+	if p.Unit == "unpaired" {
+		return measureSamples(m, index, p.samples, o.tolerance(m))
+	}
+	return measureMetric(m, index, p.units, o.tolerance(m), o.Seed)
 }
 
 // matched pairs the units of two arms; nil where one is not there.
@@ -172,7 +184,7 @@ func matched(base, cand *arm) *pairing {
 		return nil
 	}
 	units, p := match(base.runs, cand.runs, comparedMetrics())
-	return &pairing{p, units}
+	return &pairing{Pairing: p, units: units}
 }
 
 // presentIn says which metrics any answered request of the arms has.
@@ -233,13 +245,13 @@ func (c *Comparison) warnOfIdentity(baseline, candidate, control *tracedir.Dir) 
 }
 
 // judge fills the metrics.
-func (c *Comparison) judge(metrics []compared, in []present, p, control *pairing, o CompareOptions) {
+func (c *Comparison) judge(metrics []compared, primary []string, in []present, p, control *pairing, o CompareOptions) {
 	c.Pairing = p.Pairing
 	var all []judged
 	for i, m := range metrics {
-		all = append(all, measureMetric(m, i, p.units, o.tolerance(m), o.Seed))
+		all = append(all, p.measure(m, i, o))
 	}
-	for _, name := range primaryOf(metrics, in) {
+	for _, name := range primary {
 		at := slices.IndexFunc(all, func(j judged) bool { return j.Metric == name })
 		if at >= 0 {
 			all[at].Primary = true
@@ -250,7 +262,7 @@ func (c *Comparison) judge(metrics []compared, in []present, p, control *pairing
 	for i := range all {
 		j, why := &all[i], doubt
 		if control != nil {
-			if s := j.unstable(measureMetric(j.metric, i, control.units, j.Tolerance, o.Seed)); why == "" {
+			if s := j.unstable(control.measure(j.metric, i, o)); why == "" {
 				why = s
 			}
 		}
@@ -286,7 +298,8 @@ func (c *Comparison) doubt() string {
 			return "a valid run: the " + a.name + " is invalid"
 		}
 	}
-	if c.Pairing.Unit == "block" && c.Control == nil {
+	few := c.Pairing.Unit == "block" || c.Pairing.Unit == "run" && c.Pairing.Units < minUnits
+	if few && c.Control == nil {
 		return fmt.Sprintf("%d runs in both arms, or a control: from fewer nothing tells whether builds or merely runs differ", minUnits)
 	}
 	return ""
@@ -365,6 +378,7 @@ func comparedFormulas() map[string]string {
 		"quantile":   "per unit the log ratio of type-7 quantiles over requests answered in both arms; t interval over units",
 		"rate":       "difference of the totals; hull of the t interval over units and Newcombe's method 10",
 		"p_value":    "from 12 units on permutation of the signs of their differences, else t test; of rates the greater of it and McNemar's exact test on counts deflated by their clustering in units",
+		"unpaired":   "Hodges-Lehmann shift of the logarithms, of rates of the shares, with its exact interval; exact Mann-Whitney test",
 		"p_adjusted": "Holm over primary metrics, Benjamini-Hochberg over the others",
 		"equivalent": "two one-sided tests at 5 %: the 90 % interval lies within the tolerance",
 		"worse":      "p_adjusted < 5 % and the 95 % interval beyond the tolerance",

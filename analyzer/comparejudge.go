@@ -104,6 +104,62 @@ func meanP(d []float64, seed uint64) float64 {
 	return 1 // a difference that is not finite proves nothing
 }
 
+// measureSamples compares the runs of both arms as two samples, where nothing
+// says which of them belong together.
+func measureSamples(m compared, index int, samples [2][]unit, tolerance float64) judged {
+	j := judged{metric: m, MetricVerdict: MetricVerdict{Metric: m.name, Verdict: Unclear, Tolerance: tolerance}}
+	j.Effect.Unit = j.effect(0, stats.Interval{}).Unit
+	var values [2][]float64
+	var totals [2]float64
+	var counts [2]cell
+	for side, units := range samples {
+		for _, u := range units {
+			c := u.cells[index]
+			if c.n == 0 {
+				continue
+			}
+			v := c.base
+			if m.kind != rateDifference {
+				v = math.Log(v)
+			}
+			values[side], totals[side] = append(values[side], v), totals[side]+c.base
+			counts[side] = counts[side].plus(c)
+		}
+	}
+	j.N = counts[0].n + counts[1].n
+	x, y := values[0], values[1]
+	j.Units = len(x) + len(y)
+	wide, err := stats.MannWhitney(x, y, confidence)
+	if err != nil {
+		return j // not measured in an arm
+	}
+	j.Baseline, j.Candidate = finite(totals[0]/float64(len(x))), finite(totals[1]/float64(len(y)))
+	narrow, _ := stats.MannWhitney(x, y, equivalence)
+	if !wide.Bounded || !narrow.Bounded {
+		j.Missing = "four runs in each arm, which the interval of a rank test takes"
+		return j
+	}
+	j.measured, j.d, j.wide, j.narrow = true, wide.Shift, wide.Interval, narrow.Interval
+	j.spread = (narrow.Interval.High - narrow.Interval.Low) / 2 / 1.645 * math.Sqrt(float64(j.Units)/2)
+	p := wide.P
+	if j.isRate() {
+		total := cell{n: counts[0].n, candN: counts[1].n, baseFailed: counts[0].baseFailed, candFailed: counts[1].candFailed}
+		p = max(p, j.rate(total, slices.Concat(centred(x), centred(y))))
+	}
+	j.PValue, j.Effect = finite(p), j.effect(j.d, j.wide)
+	return j
+}
+
+// centred are values less their mean, times √2: they spread as differences of
+// two of them do.
+func centred(xs []float64) []float64 {
+	m, out := mean(xs), make([]float64, len(xs))
+	for i, x := range xs {
+		out[i] = math.Sqrt2 * (x - m)
+	}
+	return out
+}
+
 // plus adds the counts of two cells.
 func (c cell) plus(o cell) cell {
 	c.n, c.candN = c.n+o.n, c.candN+o.candN

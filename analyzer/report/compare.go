@@ -71,7 +71,7 @@ func cell(s string) string {
 func compareHeadline(c *analyzer.Comparison) string {
 	switch {
 	case c.Verdict == analyzer.Pass:
-		return "PASS: no regression, by no more than the tolerance in any primary metric"
+		return "PASS: no primary metric is worse by more than the tolerance"
 	case len(c.Reasons) == 0:
 		return string(c.Verdict)
 	case c.Verdict == analyzer.Regression:

@@ -20,6 +20,7 @@ func newAnalyze() *cobra.Command {
 	var slos []string
 	var seed uint64
 	var asJSON bool
+	var table, out string
 	c := &cobra.Command{
 		Use:   "analyze RUN",
 		Short: "Find the critical load in a run",
@@ -30,9 +31,24 @@ each objective holds. Writes analysis.json and report.html into the run.
 An objective that is proven broken at the lowest load that was run, and so at
 all of them, is missed: exit code 1. One that holds up to some load only has a
 bracket, λ_SLO, and passes. Where the requests are too few to prove either, or
-the run is invalid: exit code 2.`,
-		Example: "  lambdac analyze runs/tuesday --slo 'ttft_user p99 800ms' --slo 'error_rate 0.5%'",
-		Args:    oneArg("RUN"),
+the run is invalid: exit code 2.
+
+With --csv FILE (- = stdin) the results of any other tool are analyzed instead,
+one line per run or level. Columns: load_per_s (or offered_per_s, or
+concurrency), n, errors; and, each optional, run, order, start_s, dwell_s,
+achieved_per_s, class, in_flight_at_end, client_in_flight_max, sheds (among
+errors), output_tokens_per_s, and any METRIC_pNN_ms, such as p99_ms or
+ttft_user_p50_ms. Other columns are named and left out.`,
+		Example: "  lambdac analyze runs/tuesday --slo 'ttft_user p99 800ms' --slo 'error_rate 0.5%'\n  lambdac analyze --csv results.csv --slo 'error_rate 1%'",
+		Args: func(c *cobra.Command, args []string) error {
+			if table != "" && len(args) == 0 {
+				return nil
+			}
+			if table != "" {
+				return usage("give a run directory, or --csv FILE", "--csv %s and a run are two things to analyze", table)
+			}
+			return oneArg("RUN")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o := analyzer.Options{Seed: seed, Version: version}
 			for _, s := range slos {
@@ -42,19 +58,29 @@ the run is invalid: exit code 2.`,
 				}
 				o.Objectives = append(o.Objectives, objective)
 			}
-			a, written := analyzeRun(args[0], o)
+			dir := out
+			analyzed := func() (*analyzer.Analysis, error) { return analyzeTable(table, out, c.InOrStdin(), o) }
+			if table == "" {
+				dir = args[0]
+				analyzed = func() (*analyzer.Analysis, error) { return analyzeRun(dir, o) }
+			}
+			a, written := analyzed()
 			if a == nil {
 				return written
 			}
 			if err := cmp.Or(printAnalysis(c.OutOrStdout(), a, asJSON), written); err != nil {
 				return err
 			}
-			newUI(c).say("written: %s", filepath.Join(args[0], "report.html"))
+			if dir != "" {
+				newUI(c).say("written: %s", filepath.Join(dir, "report.html"))
+			}
 			return verdict(a)
 		},
 	}
 	f := c.Flags()
 	f.StringArrayVar(&slos, "slo", nil, "objective, such as 'ttft_user p99 800ms' or 'error_rate 0.5%' (repeatable)")
+	f.StringVar(&table, "csv", "", "analyze a CSV file of another tool (- = stdin)")
+	f.StringVarP(&out, "out", "o", "", "with --csv: folder for analysis.json and report.html")
 	f.Uint64Var(&seed, "seed", 1, "seed of all resampling")
 	f.BoolVar(&asJSON, "json", false, "print analysis.json instead of text")
 	return c
@@ -78,11 +104,7 @@ func analyzeRun(path string, o analyzer.Options) (*analyzer.Analysis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("analyze run: %w", err)
 	}
-	err = errors.Join(
-		writeFile(filepath.Join(path, "analysis.json"), func(w io.Writer) error { return printJSON(w, a) }),
-		writeFile(filepath.Join(path, "report.html"), func(w io.Writer) error { return report.HTML(w, a) }),
-	)
-	return a, err
+	return a, writeAnalysis(path, a)
 }
 
 // writeFile replaces a file in one step, so that a full disk or a signal

@@ -20,7 +20,7 @@ type compareFlags struct {
 	control, markdown, junit     string
 	tolerance, toleranceOfErrors string
 	seed                         uint64
-	asJSON                       bool
+	csv, asJSON                  bool
 }
 
 func newCompare() *cobra.Command {
@@ -38,11 +38,16 @@ tolerance. "Worse" is proven beyond the tolerance. Runs are compared with runs
 of the same load, six or more; with fewer, give a control: a second run of the
 baseline's build, made beside the others, that shows what the environment does.
 
+With --csv, BASELINE, CANDIDATE and the control are the results of another tool;
+lambdac analyze --help names the columns. Lines of equal load, run and class are
+compared.
+
 Exit codes: 0 no regression; 1 a metric is worse; 2 not enough evidence, an
 invalid run, or something of the baseline is missing in the candidate; 3 the runs
 cannot be compared (another trace, scaling, cache state, …).`,
 		Example: `  lambdac compare runs/v1 runs/v2 --markdown comment.md --junit compare.xml
-  lambdac compare runs/v1 runs/v2 --control runs/v1-again --tolerance 3%`,
+  lambdac compare runs/v1 runs/v2 --control runs/v1-again --tolerance 3%
+  lambdac compare --csv old.csv new.csv`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usage("see lambdac compare --help", "name two runs: BASELINE CANDIDATE, got %d", len(args))
@@ -58,6 +63,7 @@ cannot be compared (another trace, scaling, cache state, …).`,
 	f.StringVar(&o.tolerance, "tolerance", "5%", "change of a latency or throughput that does not matter")
 	f.StringVar(&o.toleranceOfErrors, "tolerance-errors", "0.5%", "change of the error rate that does not matter, of all requests")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of all resampling")
+	f.BoolVar(&o.csv, "csv", false, "compare CSV files of another tool (- = stdin)")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON document instead of text")
 	return c
 }
@@ -74,7 +80,11 @@ func compare(c *cobra.Command, args []string, o *compareFlags) error {
 		}
 		*flag.to = share
 	}
-	result, err := compareRuns(args[0], args[1], o.control, options)
+	between := compareRuns
+	if o.csv {
+		between = compareTables(c.InOrStdin())
+	}
+	result, err := between(args[0], args[1], o.control, options)
 	if err != nil {
 		return err
 	}
@@ -127,6 +137,28 @@ func compareRuns(baseline, candidate, control string, o analyzer.CompareOptions)
 		return nil, &exitError{exitUsage, err, "replay one trace with the same flags against both"}
 	}
 	return result, err
+}
+
+// compareTables compares the results of another tool.
+func compareTables(stdin io.Reader) func(baseline, candidate, control string, o analyzer.CompareOptions) (*analyzer.Comparison, error) {
+	return func(baseline, candidate, control string, o analyzer.CompareOptions) (*analyzer.Comparison, error) {
+		var tables [3]*analyzer.Table
+		for i, path := range []string{baseline, candidate, control} {
+			if path == "" && i == 2 {
+				continue
+			}
+			t, err := readTable(path, stdin)
+			if err != nil {
+				return nil, err
+			}
+			tables[i] = t
+		}
+		result, err := analyzer.CompareTables(tables[0], tables[1], tables[2], o)
+		if errors.Is(err, analyzer.ErrIncomparable) {
+			return nil, &exitError{exitUsage, err, "give tables with the same kind of load"}
+		}
+		return result, err
+	}
 }
 
 // writeReport writes one form of the result to a file; none where no path is
