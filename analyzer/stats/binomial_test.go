@@ -13,6 +13,7 @@ func near(got, want, rel float64) bool {
 	return math.Abs(got-want) <= rel*math.Abs(want)
 }
 
+// T10: exact and score intervals.
 func TestProportionIntervals(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -77,6 +78,35 @@ func TestCountsCheck(t *testing.T) {
 	for name, c := range bad {
 		if c.Check() == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// T16: the early stopping of MLPerf's load generator, h queries below the limit
+// with t above it at 99 % confidence, is a binomial tail; its query counts are
+// those of a normal margin of a twentieth of 1 − p. R 4.2.2 on its formulas.
+func TestBinomialTailsOfMLPerf(t *testing.T) {
+	for _, test := range []struct {
+		quantile float64
+		least    [6]int
+		queries  float64
+	}{
+		{0.90, [6]int{44, 63, 79, 94, 109, 122}, 23885.63},
+		{0.95, [6]int{90, 129, 163, 195, 225, 254}, 50425.21},
+		{0.97, [6]int{152, 218, 275, 329, 379, 428}, 0},
+		{0.99, [6]int{459, 661, 836, 998, 1153, 1302}, 262741.91},
+	} {
+		for over, want := range test.least {
+			tail := func(h int) float64 {
+				return BinomialCDF(float64(over), float64(h+over), 1-test.quantile)
+			}
+			if tail(want) > 0.01 || tail(want-1) <= 0.01 {
+				t.Errorf("p%g, %d over: %d queries leave %g, one less %g, want 0.01 between", 100*test.quantile, over, want, tail(want), tail(want-1))
+			}
+		}
+		z, margin := normalQuantile(0.995), (1-test.quantile)/20
+		if n := z * z * test.quantile * (1 - test.quantile) / margin / margin; test.queries > 0 && !near(n, test.queries, 1e-7) {
+			t.Errorf("p%g: %.2f queries, want %.2f", 100*test.quantile, n, test.queries)
 		}
 	}
 }

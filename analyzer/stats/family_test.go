@@ -12,7 +12,7 @@ func shedding() Counts {
 }
 
 func TestQueueBlocking(t *testing.T) {
-	// R 4.2.2, closed form.
+	// T17, R 4.2.2, closed form.
 	tests := []struct{ rho, k, want float64 }{
 		{0.8, 5, 0.0888194987},
 		{1, 5, 0.1666666667},

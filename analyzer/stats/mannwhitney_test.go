@@ -13,7 +13,7 @@ func TestMannWhitney(t *testing.T) {
 		shift     float64
 		low, high float64
 	}{
-		// R wilcox.test(x, y, conf.int = TRUE); the shift there is x − y.
+		// T9, R wilcox.test(x, y, conf.int = TRUE); the shift there is x − y.
 		{
 			"no ties",
 			[]float64{1.1, 2.3, 3.1, 4.8, 5.2, 6.7},

@@ -3,7 +3,7 @@ package stats
 import "testing"
 
 func TestAdjust(t *testing.T) {
-	// The list of 25 p-values of the tutorial on Benjamini–Hochberg; R p.adjust.
+	// T19: the list of 25 p-values of the tutorial on Benjamini–Hochberg; R p.adjust.
 	ps := []float64{
 		.001, .008, .039, .041, .042, .06, .074, .205, .212, .216, .222, .251, .269, .275, .34, .341, .384,
 		.569, .594, .696, .762, .94, .942, .975, .986,

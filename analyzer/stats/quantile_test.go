@@ -3,7 +3,7 @@ package stats
 import "testing"
 
 func TestQuantileRanks(t *testing.T) {
-	// R 4.2.2, qbinom and pbinom, P99 at 95 %.
+	// T15, R 4.2.2, qbinom and pbinom, P99 at 95 %.
 	tests := []struct {
 		n, low, high int
 		confidence   float64

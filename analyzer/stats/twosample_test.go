@@ -6,7 +6,7 @@ import (
 )
 
 func TestTwoSample(t *testing.T) {
-	// R binom.test(14, 18).
+	// T9, R binom.test(14, 18).
 	if got := McNemar(14, 4); !near(got, 0.0308837891, 1e-8) {
 		t.Errorf("McNemar: %.10g", got)
 	}
