@@ -12,8 +12,6 @@ volatile const __u32 want_server = 1, want_client, want_tcp = 1, want_unix;
 volatile const __u32 keep_tls;
 volatile const __u32 nest_on;
 
-#define VERDICT_UNDECIDED 0
-
 struct conn {
 	__u64 cookie; // the socket's; AF_UNIX: 1 << 63 | number of its inode
 	__u64 pos[2];
@@ -38,6 +36,18 @@ struct {
 	__type(key, __u64);
 	__type(value, struct conn);
 } conns SEC(".maps");
+
+// Cookies of connections that are only counted: user space has seen that they
+// are of no protocol that it reads. ignores says whether there ever was one.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, 1); // BPF_F_NO_PREALLOC
+	__type(key, __u64);
+	__type(value, __u8);
+} ignored SEC(".maps");
+
+volatile __u32 ignores;
 
 struct listener_key {
 	__u32 netns, port;

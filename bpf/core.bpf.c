@@ -385,6 +385,11 @@ static __noinline int moved(struct conn *c, struct emission *e, __u32 n, __u32 w
 		count(COUNT_RAW_TLS, e->dir, 1, n);
 		return 0;
 	}
+	if (ignores && bpf_map_lookup_elem(&ignored, &e->cookie)) {
+		count(COUNT_WANT, e->dir, 1, n);
+		count(COUNT_IGNORED, e->dir, 1, n);
+		return 0;
+	}
 	if (why) {
 		count(COUNT_WANT, e->dir, 1, n);
 		e->left = 0;

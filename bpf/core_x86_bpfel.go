@@ -24,6 +24,7 @@ const (
 	coreMapControlRing     = "control_ring"
 	coreMapCounters        = "counters"
 	coreMapDataRing        = "data_ring"
+	coreMapIgnored         = "ignored"
 	coreMapListeners       = "listeners"
 	coreMapNested          = "nested"
 	coreMapPaths           = "paths"
@@ -32,7 +33,6 @@ const (
 	coreMapStreams         = "streams"
 	coreMapTgids           = "tgids"
 	coreMapUnixFds         = "unix_fds"
-	coreMapVerdicts        = "verdicts"
 	coreProgJoin           = "join"
 	coreProgOnDestroy      = "on_destroy"
 	coreProgOnProcessExec  = "on_process_exec"
@@ -47,12 +47,12 @@ const (
 	coreVarFilterPaths     = "filter_paths"
 	coreVarFilterPorts     = "filter_ports"
 	coreVarFilterTgids     = "filter_tgids"
+	coreVarIgnores         = "ignores"
 	coreVarJoinPass        = "join_pass"
 	coreVarKeepTls         = "keep_tls"
 	coreVarLadderStep      = "ladder_step"
 	coreVarNestOn          = "nest_on"
 	coreVarOwnTgid         = "own_tgid"
-	coreVarVerdictsSet     = "verdicts_set"
 	coreVarWantClient      = "want_client"
 	coreVarWantServer      = "want_server"
 	coreVarWantTcp         = "want_tcp"
@@ -123,6 +123,7 @@ type coreMapSpecs struct {
 	ControlRing *ebpf.MapSpec `ebpf:"control_ring"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	DataRing    *ebpf.MapSpec `ebpf:"data_ring"`
+	Ignored     *ebpf.MapSpec `ebpf:"ignored"`
 	Listeners   *ebpf.MapSpec `ebpf:"listeners"`
 	Nested      *ebpf.MapSpec `ebpf:"nested"`
 	Paths       *ebpf.MapSpec `ebpf:"paths"`
@@ -131,7 +132,6 @@ type coreMapSpecs struct {
 	Streams     *ebpf.MapSpec `ebpf:"streams"`
 	Tgids       *ebpf.MapSpec `ebpf:"tgids"`
 	UnixFds     *ebpf.MapSpec `ebpf:"unix_fds"`
-	Verdicts    *ebpf.MapSpec `ebpf:"verdicts"`
 }
 
 // coreVariableSpecs contains global variables before they are loaded into the kernel.
@@ -144,12 +144,12 @@ type coreVariableSpecs struct {
 	FilterPaths   *ebpf.VariableSpec `ebpf:"filter_paths"`
 	FilterPorts   *ebpf.VariableSpec `ebpf:"filter_ports"`
 	FilterTgids   *ebpf.VariableSpec `ebpf:"filter_tgids"`
+	Ignores       *ebpf.VariableSpec `ebpf:"ignores"`
 	JoinPass      *ebpf.VariableSpec `ebpf:"join_pass"`
 	KeepTls       *ebpf.VariableSpec `ebpf:"keep_tls"`
 	LadderStep    *ebpf.VariableSpec `ebpf:"ladder_step"`
 	NestOn        *ebpf.VariableSpec `ebpf:"nest_on"`
 	OwnTgid       *ebpf.VariableSpec `ebpf:"own_tgid"`
-	VerdictsSet   *ebpf.VariableSpec `ebpf:"verdicts_set"`
 	WantClient    *ebpf.VariableSpec `ebpf:"want_client"`
 	WantServer    *ebpf.VariableSpec `ebpf:"want_server"`
 	WantTcp       *ebpf.VariableSpec `ebpf:"want_tcp"`
@@ -184,6 +184,7 @@ type coreMaps struct {
 	ControlRing *ebpf.Map `ebpf:"control_ring"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	DataRing    *ebpf.Map `ebpf:"data_ring"`
+	Ignored     *ebpf.Map `ebpf:"ignored"`
 	Listeners   *ebpf.Map `ebpf:"listeners"`
 	Nested      *ebpf.Map `ebpf:"nested"`
 	Paths       *ebpf.Map `ebpf:"paths"`
@@ -192,7 +193,6 @@ type coreMaps struct {
 	Streams     *ebpf.Map `ebpf:"streams"`
 	Tgids       *ebpf.Map `ebpf:"tgids"`
 	UnixFds     *ebpf.Map `ebpf:"unix_fds"`
-	Verdicts    *ebpf.Map `ebpf:"verdicts"`
 }
 
 func (m *coreMaps) Close() error {
@@ -205,6 +205,7 @@ func (m *coreMaps) Close() error {
 		m.ControlRing,
 		m.Counters,
 		m.DataRing,
+		m.Ignored,
 		m.Listeners,
 		m.Nested,
 		m.Paths,
@@ -213,7 +214,6 @@ func (m *coreMaps) Close() error {
 		m.Streams,
 		m.Tgids,
 		m.UnixFds,
-		m.Verdicts,
 	)
 }
 
@@ -227,12 +227,12 @@ type coreVariables struct {
 	FilterPaths   *ebpf.Variable `ebpf:"filter_paths"`
 	FilterPorts   *ebpf.Variable `ebpf:"filter_ports"`
 	FilterTgids   *ebpf.Variable `ebpf:"filter_tgids"`
+	Ignores       *ebpf.Variable `ebpf:"ignores"`
 	JoinPass      *ebpf.Variable `ebpf:"join_pass"`
 	KeepTls       *ebpf.Variable `ebpf:"keep_tls"`
 	LadderStep    *ebpf.Variable `ebpf:"ladder_step"`
 	NestOn        *ebpf.Variable `ebpf:"nest_on"`
 	OwnTgid       *ebpf.Variable `ebpf:"own_tgid"`
-	VerdictsSet   *ebpf.Variable `ebpf:"verdicts_set"`
 	WantClient    *ebpf.Variable `ebpf:"want_client"`
 	WantServer    *ebpf.Variable `ebpf:"want_server"`
 	WantTcp       *ebpf.Variable `ebpf:"want_tcp"`

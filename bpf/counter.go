@@ -33,7 +33,7 @@ type Counts struct {
 // Reasons are the names of the reasons for which bytes of a wanted stream are
 // not in the data ring, in the order of events.h from COUNT_RING_FULL on.
 func Reasons() []string {
-	return []string{"ring_full", "efault", "cap", "iov_limit", "ladder", "sendfile", "splice", "discarded", "raw_tls", "foreign"}
+	return []string{"ring_full", "efault", "cap", "iov_limit", "ladder", "sendfile", "splice", "discarded", "raw_tls", "foreign", "ignored"}
 }
 
 // firstReason is COUNT_RING_FULL of events.h.

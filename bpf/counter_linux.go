@@ -12,15 +12,15 @@ import (
 const (
 	countWant = iota
 	countHave
-	countFiltered    = 12
-	countControlFull = 13
-	countConnsFull   = 14
-	countCompat      = 15
-	countIOURing     = 16
-	countMPTCP       = 17
-	countUnread      = 18
-	countUnbound     = 19
-	countStray       = 20
+	countFiltered    = 13
+	countControlFull = 14
+	countConnsFull   = 15
+	countCompat      = 16
+	countIOURing     = 17
+	countMPTCP       = 18
+	countUnread      = 19
+	countUnbound     = 20
+	countStray       = 21
 	countMax         = 24
 )
 

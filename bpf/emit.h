@@ -15,7 +15,6 @@ volatile const __u32 call_cap = CALL_CAP_DEFAULT;
 // writes both.
 volatile __u32 own_tgid; // in the initial PID namespace
 volatile __u32 ladder_step;
-volatile __u32 verdicts_set; // whether the map of verdicts has any
 
 // Sizes are the loader's.
 struct {
@@ -41,14 +40,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } sequence SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, 1); // BPF_F_NO_PREALLOC
-	__type(key, __u64);
-	__type(value, __u8);
-} verdicts SEC(".maps");
 
 // The socket that a thread (C: {pid_tgid, 0}) or goroutine (Go: {tgid << 32,
 // g}) used while it was inside a function of a TLS library. The library's
@@ -304,16 +295,12 @@ static __always_inline int starts_message(const struct emission *e)
 	return b[0] >= 'A' && b[0] <= 'Z' && b[1] >= 'A' && b[1] <= 'Z' && b[2] >= 'A' && b[2] <= 'Z';
 }
 
-// Shortens a call as the ladder or the verdict on its connection has it.
+// Shortens a call as the ladder has it.
 static __always_inline void press(struct emission *e)
 {
 	__u32 step = ladder_step, keep = ~0u;
-	__u8 *verdict;
 
-	verdict = bpf_map_lookup_elem(&verdicts, &e->cookie);
-	if (verdict)
-		step = *verdict == VERDICT_WANT ? LADDER_ALL : *verdict == VERDICT_HEADS ? LADDER_HEADS : LADDER_DETACH;
-	else if (step == LADDER_SAMPLE)
+	if (step == LADDER_SAMPLE)
 		step = (e->cookie * 0x9e3779b97f4a7c15ull) >> 63 ? LADDER_HEADS : LADDER_CAP;
 	if (step == LADDER_CAP)
 		keep = LADDER_CAP_BYTES;
@@ -341,7 +328,7 @@ static __always_inline void emit_call(struct emission *e)
 {
 	count(COUNT_WANT, e->dir, 1, e->call);
 	cap_call(e);
-	if (ladder_step || verdicts_set)
+	if (ladder_step)
 		press(e);
 	if (!e->stop)
 		emit_buffers(e);

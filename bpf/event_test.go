@@ -103,7 +103,7 @@ func TestHeader(t *testing.T) {
 		"EVENT_BIND": int(Bind), "EVENT_UNBIND": int(Unbind), "SOURCE_SSL": int(SSL), "SOURCE_GO": int(Go),
 		"CONN_LATE": int(Late), "CONN_CLIENT": int(Client), "CONN_TLS": int(Encrypted), "CONN_UNIX": int(Unix),
 		"CONN_SEQ": int(Counted), "CONN_CLOSED": int(Closed), "COUNT_RING_FULL": firstReason,
-		"COUNT_FOREIGN": firstReason + len(Reasons()) - 1,
+		"COUNT_IGNORED": firstReason + len(Reasons()) - 1,
 		"LADDER_CAP":    int(CapBodies), "LADDER_SAMPLE": int(SampleBodies), "LADDER_HEADS": int(HeadsOnly),
 		"LADDER_STARTS": int(StartsOnly), "LADDER_DETACH": int(Detach),
 	} {

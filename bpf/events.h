@@ -18,7 +18,7 @@
 // and whether or not the bytes could be copied, so that a hole has its place
 // and its length. Over all streams, per direction,
 //
-//	WANT = HAVE + the sum of the reasons COUNT_RING_FULL … COUNT_FOREIGN
+//	WANT = HAVE + the sum of the reasons COUNT_RING_FULL … COUNT_IGNORED
 //
 // in bytes, where HAVE is what user space finds in the data ring.
 #ifndef LAMBDAC_EVENTS_H
@@ -137,16 +137,17 @@ enum counter {
 	COUNT_DISCARDED = 9, // MSG_TRUNC: the process did not want them either
 	COUNT_RAW_TLS = 10,
 	COUNT_FOREIGN = 11, // moved by a process that the filters leave out
+	COUNT_IGNORED = 12, // of connections that user space makes nothing of
 	// Not part of the identity.
-	COUNT_FILTERED = 12,
-	COUNT_CONTROL_FULL = 13,
-	COUNT_CONNS_FULL = 14,
-	COUNT_COMPAT = 15,   // calls of 32-bit processes
-	COUNT_IO_URING = 16, // calls of io_uring_enter
-	COUNT_MPTCP = 17,
-	COUNT_UNREAD = 18,   // came, and the process closed without reading them
-	COUNT_UNBOUND = 19,  // bytes of TLS libraries without a connection
-	COUNT_STRAY = 20,    // their descriptor was another connection's when the call ended
+	COUNT_FILTERED = 13,
+	COUNT_CONTROL_FULL = 14,
+	COUNT_CONNS_FULL = 15,
+	COUNT_COMPAT = 16,   // calls of 32-bit processes
+	COUNT_IO_URING = 17, // calls of io_uring_enter
+	COUNT_MPTCP = 18,
+	COUNT_UNREAD = 19,   // came, and the process closed without reading them
+	COUNT_UNBOUND = 20,  // bytes of TLS libraries without a connection
+	COUNT_STRAY = 21,    // their descriptor was another connection's when the call ended
 	COUNT_MAX = 24,
 };
 
@@ -167,11 +168,11 @@ enum ladder {
 #define LADDER_HEAD_BYTES 16384
 #define LADDER_START_BYTES 1024
 
-// Verdicts about a connection, by cookie; absent = by the ladder.
+// What the filters say of the process that uses a connection first.
 enum verdict {
+	VERDICT_UNDECIDED = 0,
 	VERDICT_WANT = 1,
-	VERDICT_HEADS = 2,
-	VERDICT_IGNORE = 3,
+	VERDICT_IGNORE = 2,
 };
 
 #endif

@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 )
 
 // Kernel is the programs, loaded and attached. Control, Data, Wait and Close
@@ -185,6 +187,21 @@ func (k *Kernel) SetLadder(step Step) error {
 	}
 	if err != nil {
 		return fmt.Errorf("set ladder step: %w", err)
+	}
+	return nil
+}
+
+// Ignore says whether the bytes of a connection are counted, and no more. Where
+// there are too many of these, they are copied like others.
+func (k *Kernel) Ignore(cookie uint64, on bool) (err error) {
+	if on {
+		err = k.coll.Maps[coreMapIgnored].Put(cookie, uint8(1))
+		err = cmp.Or(err, k.coll.Variables[coreVarIgnores].Set(uint32(1)))
+	} else {
+		err = k.coll.Maps[coreMapIgnored].Delete(cookie)
+	}
+	if err != nil && !errors.Is(err, unix.E2BIG) && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("ignore connection: %w", err)
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ const (
 	tlsMapControlRing   = "control_ring"
 	tlsMapCounters      = "counters"
 	tlsMapDataRing      = "data_ring"
+	tlsMapIgnored       = "ignored"
 	tlsMapListeners     = "listeners"
 	tlsMapNested        = "nested"
 	tlsMapPaths         = "paths"
@@ -32,7 +33,6 @@ const (
 	tlsMapStreams       = "streams"
 	tlsMapTgids         = "tgids"
 	tlsMapTlsCalls      = "tls_calls"
-	tlsMapVerdicts      = "verdicts"
 	tlsProgGoEntry      = "go_entry"
 	tlsProgGoReturn     = "go_return"
 	tlsProgTlsEntry     = "tls_entry"
@@ -44,11 +44,11 @@ const (
 	tlsVarFilterPorts   = "filter_ports"
 	tlsVarFilterTgids   = "filter_tgids"
 	tlsVarGenerations   = "generations"
+	tlsVarIgnores       = "ignores"
 	tlsVarKeepTls       = "keep_tls"
 	tlsVarLadderStep    = "ladder_step"
 	tlsVarNestOn        = "nest_on"
 	tlsVarOwnTgid       = "own_tgid"
-	tlsVarVerdictsSet   = "verdicts_set"
 	tlsVarWantClient    = "want_client"
 	tlsVarWantServer    = "want_server"
 	tlsVarWantTcp       = "want_tcp"
@@ -115,6 +115,7 @@ type tlsMapSpecs struct {
 	ControlRing *ebpf.MapSpec `ebpf:"control_ring"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	DataRing    *ebpf.MapSpec `ebpf:"data_ring"`
+	Ignored     *ebpf.MapSpec `ebpf:"ignored"`
 	Listeners   *ebpf.MapSpec `ebpf:"listeners"`
 	Nested      *ebpf.MapSpec `ebpf:"nested"`
 	Paths       *ebpf.MapSpec `ebpf:"paths"`
@@ -123,7 +124,6 @@ type tlsMapSpecs struct {
 	Streams     *ebpf.MapSpec `ebpf:"streams"`
 	Tgids       *ebpf.MapSpec `ebpf:"tgids"`
 	TlsCalls    *ebpf.MapSpec `ebpf:"tls_calls"`
-	Verdicts    *ebpf.MapSpec `ebpf:"verdicts"`
 }
 
 // tlsVariableSpecs contains global variables before they are loaded into the kernel.
@@ -137,11 +137,11 @@ type tlsVariableSpecs struct {
 	FilterPorts   *ebpf.VariableSpec `ebpf:"filter_ports"`
 	FilterTgids   *ebpf.VariableSpec `ebpf:"filter_tgids"`
 	Generations   *ebpf.VariableSpec `ebpf:"generations"`
+	Ignores       *ebpf.VariableSpec `ebpf:"ignores"`
 	KeepTls       *ebpf.VariableSpec `ebpf:"keep_tls"`
 	LadderStep    *ebpf.VariableSpec `ebpf:"ladder_step"`
 	NestOn        *ebpf.VariableSpec `ebpf:"nest_on"`
 	OwnTgid       *ebpf.VariableSpec `ebpf:"own_tgid"`
-	VerdictsSet   *ebpf.VariableSpec `ebpf:"verdicts_set"`
 	WantClient    *ebpf.VariableSpec `ebpf:"want_client"`
 	WantServer    *ebpf.VariableSpec `ebpf:"want_server"`
 	WantTcp       *ebpf.VariableSpec `ebpf:"want_tcp"`
@@ -176,6 +176,7 @@ type tlsMaps struct {
 	ControlRing *ebpf.Map `ebpf:"control_ring"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	DataRing    *ebpf.Map `ebpf:"data_ring"`
+	Ignored     *ebpf.Map `ebpf:"ignored"`
 	Listeners   *ebpf.Map `ebpf:"listeners"`
 	Nested      *ebpf.Map `ebpf:"nested"`
 	Paths       *ebpf.Map `ebpf:"paths"`
@@ -184,7 +185,6 @@ type tlsMaps struct {
 	Streams     *ebpf.Map `ebpf:"streams"`
 	Tgids       *ebpf.Map `ebpf:"tgids"`
 	TlsCalls    *ebpf.Map `ebpf:"tls_calls"`
-	Verdicts    *ebpf.Map `ebpf:"verdicts"`
 }
 
 func (m *tlsMaps) Close() error {
@@ -197,6 +197,7 @@ func (m *tlsMaps) Close() error {
 		m.ControlRing,
 		m.Counters,
 		m.DataRing,
+		m.Ignored,
 		m.Listeners,
 		m.Nested,
 		m.Paths,
@@ -205,7 +206,6 @@ func (m *tlsMaps) Close() error {
 		m.Streams,
 		m.Tgids,
 		m.TlsCalls,
-		m.Verdicts,
 	)
 }
 
@@ -220,11 +220,11 @@ type tlsVariables struct {
 	FilterPorts   *ebpf.Variable `ebpf:"filter_ports"`
 	FilterTgids   *ebpf.Variable `ebpf:"filter_tgids"`
 	Generations   *ebpf.Variable `ebpf:"generations"`
+	Ignores       *ebpf.Variable `ebpf:"ignores"`
 	KeepTls       *ebpf.Variable `ebpf:"keep_tls"`
 	LadderStep    *ebpf.Variable `ebpf:"ladder_step"`
 	NestOn        *ebpf.Variable `ebpf:"nest_on"`
 	OwnTgid       *ebpf.Variable `ebpf:"own_tgid"`
-	VerdictsSet   *ebpf.Variable `ebpf:"verdicts_set"`
 	WantClient    *ebpf.Variable `ebpf:"want_client"`
 	WantServer    *ebpf.Variable `ebpf:"want_server"`
 	WantTcp       *ebpf.Variable `ebpf:"want_tcp"`

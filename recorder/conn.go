@@ -61,6 +61,7 @@ type conn struct {
 	delivery        uint64
 	over            ending
 	unread          int64 // bytes that belong to no message
+	ignored         bool  // the source was told
 	held            []heldCall
 	heldBytes       int
 }
@@ -149,6 +150,9 @@ func (c *conn) read(d Dir, b []byte, t int64) {
 		return
 	case c.blind != "":
 		c.rec.acct.blind(c.blind, int64(len(b)))
+		if c.sniffer.scent == nil { // it is not HTTP/2 either
+			c.ignore()
+		}
 		return
 	}
 	c.parser(d).feed(b, t)
@@ -396,8 +400,23 @@ func (c *conn) opaque(d Dir, b []byte, t int64) {
 		c.h2.feed(d, b, t)
 		return
 	}
-	reason := cmp.Or(c.blind, c.tunnel, "opaque")
-	c.rec.acct.blind(reason, int64(len(b)))
+	c.rec.acct.blind(c.whyOpaque(), int64(len(b)))
+	if c.req.state == inOpaque && c.resp.state == inOpaque && len(c.queue) == 0 {
+		c.ignore()
+	}
+}
+
+// whyOpaque names what bytes are that are not read.
+func (c *conn) whyOpaque() string { return cmp.Or(c.blind, c.tunnel, "opaque") }
+
+// ignore tells the source that nothing more is made of the connection's bytes.
+// Of what was decrypted, the source may know less than we do.
+func (c *conn) ignore() {
+	if c.ignored || c.rec.ignore == nil || c.tls != nil || c.info.Decrypted {
+		return
+	}
+	c.ignored = true
+	c.rec.ignore(c.info)
 }
 
 // leave takes a finished exchange out of the queue.

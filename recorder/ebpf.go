@@ -35,6 +35,8 @@ type kernel interface {
 	Detach() error
 	// Lengths visits the connections that are open after Detach.
 	Lengths(visit func(cookie uint64, pos [2]int64)) error
+	// Ignore says whether a connection's bytes are counted only.
+	Ignore(cookie uint64, on bool) error
 	// Forget drops a connection that was closed.
 	Forget(socket, cookie uint64) error
 	Close() error
@@ -69,6 +71,8 @@ type ebpfSource struct {
 	// closing are connections whose last calls may still be under way.
 	closing []*ebpfConn
 	rung    rung
+	// ignoreErr is the first failure to tell the kernel side what to ignore.
+	ignoreErr error
 	// unseen counts bytes that moved by ways that are not seen.
 	unseen int64
 	// looked is when the fill of the ring was looked at.
@@ -136,7 +140,7 @@ func (s *ebpfSource) Next() (Segment, error) {
 func (s *ebpfSource) step() (idle bool, err error) {
 	if now := s.clock.now(); now-s.looked >= lookEvery {
 		s.looked = now
-		err = cmp.Or(s.rung.look(s.kernel, now), s.expire(s.clock.unix(s.data.Time)))
+		err = cmp.Or(s.ignoreErr, s.rung.look(s.kernel, now), s.expire(s.clock.unix(s.data.Time)))
 		if err != nil {
 			return false, err
 		}

@@ -7,14 +7,90 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lambdac/lambdac/bpf"
 )
 
 func init() {
-	peers["deaf"] = serve(func(*net.TCPConn, *bufio.Reader) { time.Sleep(5 * time.Millisecond) })
+	peers["deaf"] = serve(func(c *net.TCPConn, _ *bufio.Reader) {
+		raw, err := c.SyscallConn()
+		if err != nil {
+			panic(err)
+		}
+		_ = raw.Read(func(fd uintptr) bool { // until something has come
+			_, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK)
+			return err != unix.EAGAIN
+		})
+	})
+}
+
+func init() {
+	peers["tunnel"] = serve(func(c *net.TCPConn, r *bufio.Reader) {
+		if b, _ := r.Peek(4); string(b) == "GET " {
+			if _, _, ok := readRequest(r); !ok {
+				return
+			}
+			io.WriteString(c, switching)
+		}
+		io.Copy(struct{ io.Writer }{c}, r) // not by splice
+	})
+}
+
+const switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+
+// TestEBPFIgnored: the bytes of a connection that is of no protocol that is
+// read are not copied for long, are all counted, and are no loss.
+func TestEBPFIgnored(t *testing.T) {
+	const frames, size = 200, 1000
+	for _, row := range []struct {
+		name, first, answer, reason string
+		exchanges                   int
+	}{
+		{"upgrade", "GET /w HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", switching, "blind:websocket", 2},
+		{"no HTTP", "", "", "blind:unknown_protocol", 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			addr, _ := startPeer(t, "tunnel")
+			src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}}).(*ebpfSource)
+			r := startRecording(t, src, Config{})
+			var conns []*net.TCPConn
+			for range 2 {
+				c := dialPeer(t, addr)
+				say(t, c, row.first)
+				hear(t, c, len(row.answer))
+				conns = append(conns, c)
+				frame := strings.Repeat("\x81wwww", size/5)
+				for range frames {
+					say(t, c, frame)
+					hear(t, c, size)
+					time.Sleep(time.Millisecond)
+				}
+			}
+			conns[0].Close() // the other is open at the end
+			waitTable(t, src, 1)
+			got, rep := r.stop()
+			const bytes = 2 * 2 * frames * size
+			if n := rep.Totals.LostByReason[row.reason]; n != bytes || rep.Totals.BytesLost != 0 {
+				t.Errorf("lost %v, want %d bytes of %s", rep.Totals.LostByReason, bytes, row.reason)
+			}
+			var ignored, want, have uint64
+			for d := range 2 {
+				ignored += src.counts.Lost["ignored"][d].Bytes
+				want, have = want+src.counts.Want[d].Bytes, have+src.counts.Have[d].Bytes
+			}
+			if ignored < bytes*3/4 || want != have+ignored || int64(want) != rep.Totals.BytesSeen {
+				t.Errorf("want %d = have %d + ignored %d of %d; recorded %d", want, have, ignored, bytes, rep.Totals.BytesSeen)
+			}
+			if len(got.list) != row.exchanges {
+				t.Errorf("exchanges %+v", briefs(got.list))
+			}
+		})
+	}
 }
 
 // tableSize is the number of connections in the kernel side's table.
@@ -27,17 +103,17 @@ func tableSize(t *testing.T, src *ebpfSource) int {
 	return n
 }
 
-// waitTable waits until the kernel side's table is empty.
-func waitTable(t *testing.T, src *ebpfSource) {
+// waitTable waits until the kernel side's table has n connections.
+func waitTable(t *testing.T, src *ebpfSource, n int) {
 	t.Helper()
-	n := 0
+	got := 0
 	for range 600 {
-		if n = tableSize(t, src); n == 0 {
+		if got = tableSize(t, src); got == n {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Errorf("%d connections are left in the table", n)
+	t.Errorf("%d connections are left in the table, want %d", got, n)
 }
 
 // TestEBPFTable: of thousands of connections that were closed before their
@@ -62,7 +138,7 @@ func TestEBPFTable(t *testing.T) {
 			}
 			c.Close()
 		}
-		waitTable(t, src)
+		waitTable(t, src, 0)
 		got, rep := r.stop()
 		if len(got.list) != 0 || rep.Totals.LostByReason["blind:unread"] != conns*16 {
 			t.Errorf("%d exchanges, lost %v; want none, %d bytes unread: %v", len(got.list), rep.Totals.LostByReason, conns*16, rep.Warnings)
@@ -90,7 +166,7 @@ func TestEBPFTable(t *testing.T) {
 			if err := process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			waitTable(t, src)
+			waitTable(t, src, 0)
 			c.Close()
 			r.stop()
 		}

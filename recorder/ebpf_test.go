@@ -78,6 +78,8 @@ func (k *fakeKernel) Lengths(visit func(cookie uint64, pos [2]int64)) error {
 	return nil
 }
 
+func (k *fakeKernel) Ignore(uint64, bool) error { return nil }
+
 func (k *fakeKernel) Forget(_, cookie uint64) error {
 	k.forgotten = append(k.forgotten, cookie)
 	return nil

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/lambdac/lambdac/bpf"
@@ -27,7 +28,8 @@ type ebpfConn struct {
 	reset  *ebpfReset
 	closed *bpf.Control
 	// encrypted: its raw bytes are not wanted; streams has what is read of it.
-	encrypted, holed, ended bool
+	// ignored: no more bytes of it come, only its length.
+	encrypted, holed, ended, ignored bool
 	// unix: it is of AF_UNIX. comm is the name of its first process.
 	unix    bool
 	comm    string
@@ -63,7 +65,7 @@ func (s *ebpfSource) open(e *bpf.Control) {
 	c := s.conns[e.Cookie]
 	if c == nil || c.socket != 0 { // a cookie is not used twice, nor told twice
 		s.ids++
-		c = &ebpfConn{info: &ConnInfo{ID: s.ids}, cookie: e.Cookie}
+		c = &ebpfConn{info: &ConnInfo{ID: s.ids, cookie: e.Cookie}, cookie: e.Cookie}
 		s.conns[e.Cookie] = c
 	}
 	s.stats.Connections++
@@ -85,7 +87,7 @@ func (s *ebpfSource) connOf(d *bpf.Data) *ebpfConn {
 	c := s.conns[d.Cookie]
 	if c == nil {
 		s.ids++
-		c = &ebpfConn{cookie: d.Cookie, tgid: d.TGID, info: &ConnInfo{ID: s.ids, Start: s.clock.unix(d.Time)}}
+		c = &ebpfConn{cookie: d.Cookie, tgid: d.TGID, info: &ConnInfo{ID: s.ids, Start: s.clock.unix(d.Time), cookie: d.Cookie}}
 		s.conns[d.Cookie] = c
 	}
 	return c
@@ -196,4 +198,17 @@ func (s *ebpfSource) sendFIN(c *ebpfConn, dir Dir) {
 	}
 	d.finSent = true
 	s.emit(Segment{Conn: c.info, Dir: dir, Pos: d.next, FIN: true, Time: d.finTime})
+}
+
+// ignore leaves the bytes of a connection alone from now on: its lengths are
+// told at its end.
+func (s *ebpfSource) ignore(info *ConnInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conns[info.cookie]
+	if c == nil || c.info != info || c.ignored || s.detached {
+		return
+	}
+	c.ignored = true
+	s.ignoreErr = cmp.Or(s.ignoreErr, s.kernel.Ignore(c.cookie, true))
 }

@@ -65,6 +65,10 @@ func (s *ebpfSource) finished(c *ebpfConn, e *bpf.Control, t int64) {
 	s.sendFIN(c, dir)
 }
 
+// lostIgnored: the bytes were left alone, since the connection had turned out to
+// be of no protocol that is read.
+const lostIgnored = "ignored"
+
 // lostUnseen: TCP moved the bytes for the process, and no call that is seen.
 const lostUnseen = "unseen"
 
@@ -83,8 +87,12 @@ func (s *ebpfSource) tailOf(c *ebpfConn, dir Dir, to int64, why string, t int64)
 
 // tail loses what calls moved and no event has brought.
 func (s *ebpfSource) tail(c *ebpfConn, pos [2]int64, t int64) {
+	why := "ring_full"
+	if c.ignored {
+		why = lostIgnored
+	}
 	for dir := range c.dirs {
-		s.tailOf(c, Dir(dir), pos[dir], "ring_full", t)
+		s.tailOf(c, Dir(dir), pos[dir], why, t)
 	}
 }
 
@@ -146,6 +154,9 @@ func (s *ebpfSource) finishClosing(before int64) error {
 // gone: the socket is closed; nothing of the connection follows.
 func (s *ebpfSource) gone(c *ebpfConn, e *bpf.Control, t int64) {
 	delete(s.conns, c.cookie)
+	if c.ignored {
+		s.ignoreErr = cmp.Or(s.ignoreErr, s.kernel.Ignore(c.cookie, false))
+	}
 	s.blind.add(c, e.Pos, s.whyBlind(c))
 	s.settleTails(c, e, t)
 	for _, each := range c.all() {

@@ -98,6 +98,9 @@ func Run(ctx context.Context, src Source, sink Sink, cfg Config) (Report, error)
 	if in, ok := src.(interface{ ladder() int32 }); ok {
 		r.acct.ladder = in.ladder
 	}
+	if in, ok := src.(interface{ ignore(c *ConnInfo) }); ok {
+		r.ignore = in.ignore
+	}
 	r.clock = "packet"
 	if in, ok := src.(interface{ clockSource() string }); ok {
 		r.clock = in.clockSource()
@@ -150,8 +153,11 @@ type recording struct {
 	// last spares the look-up for packets in a row of one connection.
 	last    *conn
 	ordinal uint64
-	held    int64 // bytes of bodies
-	err     error // the sink's first error
+	// ignore tells the source that it need not bring a connection's bytes any
+	// more; nil = it does not care.
+	ignore func(*ConnInfo)
+	held   int64 // bytes of bodies
+	err    error // the sink's first error
 }
 
 func newRecording(source string, sink Sink, cfg Config) *recording {
@@ -200,8 +206,13 @@ func (r *recording) data(info *ConnInfo, d Dir, _ int64, b []byte, t int64) {
 }
 
 func (r *recording) gap(info *ConnInfo, d Dir, _, n int64, reason string, t int64) {
-	r.acct.lost(reason, n)
 	c := r.conn(info)
+	if reason == lostIgnored {
+		r.acct.saw(n)
+		r.acct.blind(c.whyOpaque(), n)
+		return
+	}
+	r.acct.lost(reason, n)
 	if c.wait(d) {
 		c.hold(heldCall{what: callGap, n: n, reason: reason, t: t})
 		return

@@ -46,6 +46,8 @@ type ConnInfo struct {
 	// Decrypted: the bytes are what a TLS library made of the connection's.
 	Decrypted bool
 
+	// cookie is the source's own name; 0 = none, as where it does not copy.
+	cookie uint64
 	// streams is the reassembler's state of this connection: kept here so
 	// that a packet costs one table lookup and not two.
 	streams *connStreams
