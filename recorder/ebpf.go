@@ -222,7 +222,7 @@ func (s *ebpfSource) end() error {
 		return err
 	}
 	for _, c := range s.holed {
-		s.closeHoles(c, now)
+		s.closeHoles(c)
 	}
 	for _, c := range s.streams {
 		s.settleStream(c, now)

@@ -4,6 +4,7 @@ package recorder
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func TestEBPFOverflow(t *testing.T) {
 	addr, _ := startPeer(t, "pour")
 	src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}, RingBytes: 1 << 16, ControlBytes: 1 << 16}).(*ebpfSource)
 	const conns = 4
-	var open []interface{ Close() error }
+	var open []*net.TCPConn
 	ask := func(n int) {
 		c := dialPeer(t, addr)
 		open = append(open, c)
@@ -34,6 +35,12 @@ func TestEBPFOverflow(t *testing.T) {
 	waitDrained(t, src)
 	for range conns {
 		ask(2)
+	}
+	for _, c := range open[1:conns] { // and behind the hole, on one that has it
+		for range 3 {
+			say(t, c, "GET /again?2 HTTP/1.1\r\nHost: h\r\n\r\n")
+			hear(t, c, len(headOf(2000))+2000)
+		}
 	}
 	got, rep := r.stop()
 
@@ -54,8 +61,8 @@ func TestEBPFOverflow(t *testing.T) {
 			t.Errorf("complete with a hole: %+v", b)
 		}
 	}
-	if later != conns {
-		t.Errorf("%d later exchanges, want %d: %v", later, conns, rep.Warnings)
+	if want := conns + 3*(conns-1); later != want {
+		t.Errorf("%d later exchanges, want %d: %v", later, want, rep.Warnings)
 	}
 }
 

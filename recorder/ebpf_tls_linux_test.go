@@ -332,7 +332,8 @@ func TestTLSUncovered(t *testing.T) {
 
 // pythonStubborn answers a request with 8 MiB on a socket that does not block:
 // each write that would block is tried again with the same bytes (case 11), and
-// each read that finds nothing follows one that found something (case 12).
+// each read that finds nothing follows one that found something, into the same
+// buffer, where another request stands (case 12).
 const pythonStubborn = `
 import os, select, socket, ssl, sys, threading
 ctx = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -346,8 +347,13 @@ def serve():
         c = ctx.wrap_socket(c, server_side=True)
         c.setblocking(False)
         tries, got = 0, b""
+        other = b"POST /stale HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+        buf = bytearray(1000)
         while not got.endswith(b"END"):
-            try: got += c.recv(1000)
+            try:
+                n = c.recv_into(buf)
+                got += buf[:n]
+                buf[:len(other)] = other
             except ssl.SSLWantReadError:
                 tries += 1
                 select.select([c], [], [])

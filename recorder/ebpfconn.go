@@ -117,7 +117,7 @@ func (s *ebpfSource) takeData(d *bpf.Data) {
 	t := s.clock.unix(d.Time)
 	s.emit(Segment{Conn: c.info, Dir: dir, Pos: d.Pos, Data: d.Bytes, Want: d.Want, Cut: why, Time: t})
 	if len(c.dirs[dir].holes) > maxHoles {
-		s.closeHole(c, dir, t)
+		s.closeHole(c, dir)
 	}
 	s.sendFIN(c, dir)
 }
@@ -155,7 +155,7 @@ func (s *ebpfSource) fillHoles(now int64) {
 	for _, c := range s.holed {
 		for dir := range c.dirs {
 			for h := c.dirs[dir].holes; len(h) > 0 && s.clock.unix(h[0].found)+lateWait <= now; h = c.dirs[dir].holes {
-				s.closeHole(c, Dir(dir), now)
+				s.closeHole(c, Dir(dir))
 			}
 		}
 		if c.holed = len(c.dirs[0].holes)+len(c.dirs[1].holes) > 0; c.holed {
@@ -166,18 +166,20 @@ func (s *ebpfSource) fillHoles(now int64) {
 	s.holed = keep
 }
 
-// closeHole says that the first hole of a direction is a loss.
-func (s *ebpfSource) closeHole(c *ebpfConn, dir Dir, t int64) {
+// closeHole says that the first hole of a direction is a loss. It has the time
+// of what came behind it, which waits for it: with a later one all of that would
+// be as late.
+func (s *ebpfSource) closeHole(c *ebpfConn, dir Dir) {
 	d := &c.dirs[dir]
 	h := d.holes[0]
 	d.holes = slices.Delete(d.holes, 0, 1)
-	s.lose(c, dir, h.from, h.to, "ring_full", t)
+	s.lose(c, dir, h.from, h.to, "ring_full", s.clock.unix(h.found))
 }
 
-func (s *ebpfSource) closeHoles(c *ebpfConn, t int64) {
+func (s *ebpfSource) closeHoles(c *ebpfConn) {
 	for dir := range c.dirs {
 		for len(c.dirs[dir].holes) > 0 {
-			s.closeHole(c, Dir(dir), t)
+			s.closeHole(c, Dir(dir))
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (s *ebpfSource) tail(c *ebpfConn, pos [2]int64, t int64) {
 
 // settleTails loses all that is missing of a connection that has ended.
 func (s *ebpfSource) settleTails(c *ebpfConn, e *bpf.Control, t int64) {
-	s.closeHoles(c, t)
+	s.closeHoles(c)
 	s.tail(c, e.Pos, t)
 	if e.Flags&bpf.Counted != 0 {
 		for dir := range c.dirs {
@@ -160,6 +160,7 @@ func (s *ebpfSource) gone(c *ebpfConn, e *bpf.Control, t int64) {
 	s.blind.add(c, e.Pos, s.whyBlind(c))
 	s.settleTails(c, e, t)
 	for _, each := range c.all() {
+		s.closeHoles(each)
 		s.settleStream(each, t)
 		if c.reset != nil && !each.ended {
 			each.ended = true

@@ -201,7 +201,7 @@ func (s *ebpfSource) unbind(e *bpf.Control) {
 		return
 	}
 	t := s.clock.unix(e.Time)
-	s.closeHoles(c, t)
+	s.closeHoles(c)
 	s.tail(c, c.tls.lengths(e.Pos), t)
 	if c.cookie == 0 || s.conns[c.cookie] == nil {
 		s.finish(c, e, t)
