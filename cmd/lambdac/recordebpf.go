@@ -29,7 +29,7 @@ type ebpfFlags struct {
 
 func (o *ebpfFlags) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.asked, "ebpf", false, "see what server processes read and write, from inside the kernel; the default where it allows that and neither --pcap nor --iface is given")
-	f.BoolVar(&o.tls, "tls", false, "with --ebpf: read TLS inside the libraries of the processes; costs them some 10 µs a call")
+	f.BoolVar(&o.tls, "tls", false, "with --ebpf: read TLS inside the libraries of the processes; costs them time at each call of these: see the README")
 	f.IntSliceVar(&o.pids, "pid", nil, "with --ebpf: only this process (repeatable)")
 	f.StringArrayVar(&o.cgroups, "cgroup", nil, "with --ebpf: only processes in this control group: its folder, or the path below /sys/fs/cgroup (repeatable)")
 	f.StringArrayVar(&o.comms, "comm", nil, "with --ebpf: only threads of this name, at most 15 bytes (repeatable)")
