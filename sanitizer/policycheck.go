@@ -146,6 +146,9 @@ func (p Policy) checkLists() error {
 			if err := checkLiteral([]any{l.field, i}, item); err != nil {
 				return err
 			}
+			if strings.HasPrefix(l.field, "path_") && strings.Contains(item, "/") {
+				return wrong([]any{l.field, i}, "give each segment for itself", "%q has no effect: it is more than one segment of a path", item)
+			}
 		}
 	}
 	for _, l := range []struct {

@@ -89,6 +89,7 @@ func TestPolicyMistakes(t *testing.T) {
 		{"unknown grammar", header + "headers:\n  x-a: regexp\n", 4, 3, `unknown grammar "regexp"`, "use one of beta, coding"},
 		{"regular expression as a header", header + "headers:\n  accept: media\n  x-.*: word\n", 5, 3, `"x-.*" is not a lower-case field name`, "names are literal"},
 		{"regular expression as a word", header + "words:\n  - stop\n  - \"^len(gth)?$\"\n", 5, 5, `"^len(gth)?$" looks like a pattern`, "give each one for itself"},
+		{"a path as a segment", header + "path_words: [ask, v1/ask]\n", 3, 19, `"v1/ask" has no effect`, "give each segment for itself"},
 		{"regular expression as a model", header + "models: [gpt-4o, 'gpt-[0-9]+']\n", 3, 18, "looks like a pattern", "give each one for itself"},
 		{"regular expression as a parameter", header + "query: {'a|b': flag}\n", 3, 9, "looks like a pattern", "give each one for itself"},
 		{"regular expression as a place", header + "body:\n  text: ['messages[0-9].content']\n", 4, 10, "more than names", "[] for the elements"},
