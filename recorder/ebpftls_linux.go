@@ -57,8 +57,8 @@ type tlsFollower struct {
 	// unused is the number of files without a process that still have probes.
 	unused   int
 	troubles []string
-	// denied is the number of looks at processes that were not allowed.
-	denied int
+	// denied are processes that it was not allowed to look at.
+	denied map[int]bool
 }
 
 // newCode is a file that a process begins to run code of.
@@ -113,7 +113,7 @@ func newTLSFollower(k *bpf.Kernel, o bpf.Options) (*tlsFollower, error) {
 		probes: probes, scanner: tlslib.NewScanner("/proc"),
 		careful: runtime.GOARCH == "amd64" && returnProbesHarm(unix.ByteSliceToString(uts.Release[:])),
 		keep:    keepUnused, waiting: make(chan newCode, maxWaiting), stop: make(chan struct{}), done: make(chan struct{}),
-		files: make(map[tlslib.FileID]*probedFile), processes: make(map[int]*tlsProcess),
+		files: make(map[tlslib.FileID]*probedFile), processes: make(map[int]*tlsProcess), denied: make(map[int]bool),
 	}, nil
 }
 
@@ -199,7 +199,9 @@ func (f *tlsFollower) look(pid int) bool {
 		return false
 	case errors.Is(err, fs.ErrPermission):
 		f.mu.Lock()
-		f.denied++
+		if len(f.denied) < maxProcesses {
+			f.denied[pid] = true
+		}
 		f.mu.Unlock()
 		return true
 	case err != nil:
@@ -372,8 +374,8 @@ func (f *tlsFollower) warnings() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := slices.Clone(f.troubles)
-	if f.denied > 0 {
-		list = append(list, fmt.Sprintf("%d times a process could not be looked at: its TLS is not read; CAP_SYS_PTRACE allows it", f.denied))
+	if n := len(f.denied); n > 0 {
+		list = append(list, fmt.Sprintf("%d processes could not be looked at, and their TLS is not read: CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE allow it", n))
 	}
 	return list
 }

@@ -54,6 +54,9 @@ func notes(p hostcheck.Process) []string {
 	if p.IOUring {
 		list = append(list, "has an io_uring: bytes that it moves are counted, not read")
 	}
+	if p.Bits32 {
+		list = append(list, "is a program of 32 bits: its calls are counted, not read")
+	}
 	if p.QUIC {
 		list = append(list, "serves QUIC: not read")
 	}

@@ -1,6 +1,7 @@
 package hostcheck
 
 import (
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -21,6 +22,8 @@ type Process struct {
 	QUIC bool
 	// IOUring reports whether it holds an io_uring.
 	IOUring bool
+	// Bits32 reports whether its program is of 32 bits.
+	Bits32 bool
 	// Seccomp reports whether a filter watches its system calls.
 	Seccomp bool
 }
@@ -92,9 +95,23 @@ func (r *procReader) process(pid int) (p Process, visible bool) {
 	if len(held) > 0 {
 		p.take(r.socketsOf(dir), held)
 	}
+	p.Bits32 = len(p.Ports) > 0 && bits32(r.root, dir+"/exe")
 	mode := statusField(text(r.root, dir+"/status"), "Seccomp")
 	p.Seccomp = mode != "" && mode != "0"
 	return p, true
+}
+
+// bits32 reports whether a file is an ELF program of class 32; one that cannot
+// be read is not.
+func bits32(root fs.FS, name string) bool {
+	file, err := root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	ident := make([]byte, 5)
+	_, err = io.ReadFull(file, ident)
+	return err == nil && string(ident) == "\x7fELF\x01"
 }
 
 // take gives the process the ports of the sockets that it holds.

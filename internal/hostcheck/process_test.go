@@ -34,6 +34,7 @@ func peers() fstest.MapFS {
 		"proc/20/net/tcp": file(tcpTable), "proc/20/net/udp": file(udpTable),
 		"proc/30/comm": file("client\n"), "proc/30/ns/net": link("net:[1]"), "proc/30/fd/3": link("socket:[503]"),
 		"proc/40/comm": file("other\n"), "proc/40/ns/net": link("net:[2]"), "proc/40/fd/3": link("socket:[501]"),
+		"proc/40/exe": file("\x7fELF\x01\x01"), "proc/20/exe": file("\x7fELF\x02\x01"),
 		"proc/40/net/tcp": file(tcpTable[:len(tcpTable)/2]),
 		"proc/1/comm":     file("ended\n"), "proc/1/ns/net": link("net:[1]"), "proc/1/fd/3": link("socket:[501]"),
 		"proc/self": link("10"), "proc/uptime": file("1 1\n"),
@@ -43,7 +44,7 @@ func peers() fstest.MapFS {
 func TestProcesses(t *testing.T) {
 	vllm := Process{PID: 10, Comm: "vllm", Ports: []int{8000, 8001}}
 	nginx := Process{PID: 20, Comm: "ng?inx", Ports: []int{443}, QUIC: true, IOUring: true, Seccomp: true}
-	other := Process{PID: 40, Comm: "other", Ports: []int{8000}}
+	other := Process{PID: 40, Comm: "other", Ports: []int{8000}, Bits32: true}
 	rows := []struct {
 		name  string
 		ports []int
