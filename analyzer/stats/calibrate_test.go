@@ -240,7 +240,7 @@ func TestCalibrateFamilies(t *testing.T) {
 	}
 	x := grid10to100(12)
 	for _, c := range all {
-		n := c.n / 2
+		n := c.n
 		results := parallel(n, func(i int) result {
 			rng := newRand(uint64(i), 104)
 			capacity := 45 + 20*rng.Float64()
