@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -260,7 +261,7 @@ func (c *Comparison) judge(metrics []compared, primary []string, in []present, p
 	adjust(all)
 	doubt := c.doubt()
 	for i := range all {
-		j, why := &all[i], doubt
+		j, why := &all[i], cmp.Or(doubt, c.fewFor(&all[i]))
 		if control != nil {
 			if s := j.unstable(control.measure(j.metric, i, o)); why == "" {
 				why = s
@@ -303,6 +304,19 @@ func (c *Comparison) doubt() string {
 		return fmt.Sprintf("%d runs in both arms, or a control: from fewer nothing tells whether builds or merely runs differ", minUnits)
 	}
 	return ""
+}
+
+// fewFor says why one metric may not be judged where the others may: only a few
+// of the runs have it.
+func (c *Comparison) fewFor(j *judged) string {
+	if c.Pairing.Unit != "run" || c.Control != nil || j.Units == 0 || j.Units >= minUnits {
+		return ""
+	}
+	why := fmt.Sprintf("%d runs that have it in both arms, there are %d", minUnits, j.Units)
+	if j.short > 0 {
+		why += fmt.Sprintf("; it takes %d requests a run", j.short)
+	}
+	return why
 }
 
 // countClasses counts the API families of the runs compared.

@@ -23,6 +23,8 @@ type judged struct {
 	d            float64
 	wide, narrow stats.Interval
 	measured     bool
+	// short is the number of requests that a quantile needs and some unit has not.
+	short int
 	// spread is the standard deviation of the differences.
 	spread float64
 }
@@ -60,17 +62,17 @@ func measureMetric(m compared, index int, units []unit, tolerance float64, seed 
 			continue
 		}
 		d = append(d, c.difference)
-		base, cand = base+c.base, cand+c.cand
+		base, cand = base+math.Log(c.base), cand+math.Log(c.cand)
 		total = total.plus(c)
 	}
-	j.Units, j.N = len(d), total.n
+	j.Units, j.N, j.short = len(d), total.n, total.short
 	if len(d) == 0 {
 		if total.short > 0 {
-			j.Missing = fmt.Sprintf("%d answered requests in both arms per %s; hold longer", total.short, "run")
+			j.Missing = fmt.Sprintf("%d answered requests in both arms per run; hold longer", total.short)
 		}
 		return j
 	}
-	j.Baseline, j.Candidate = finite(base/float64(len(d))), finite(cand/float64(len(d)))
+	j.Baseline, j.Candidate = finite(math.Exp(base/float64(len(d)))), finite(math.Exp(cand/float64(len(d))))
 	if len(d) < 2 {
 		j.Missing = "two units at least; replicate the runs"
 		return j
@@ -110,7 +112,6 @@ func measureSamples(m compared, index int, samples [2][]unit, tolerance float64)
 	j := judged{metric: m, MetricVerdict: MetricVerdict{Metric: m.name, Verdict: Unclear, Tolerance: tolerance}}
 	j.Effect.Unit = j.effect(0, stats.Interval{}).Unit
 	var values [2][]float64
-	var totals [2]float64
 	var counts [2]cell
 	for side, units := range samples {
 		for _, u := range units {
@@ -122,7 +123,7 @@ func measureSamples(m compared, index int, samples [2][]unit, tolerance float64)
 			if m.kind != rateDifference {
 				v = math.Log(v)
 			}
-			values[side], totals[side] = append(values[side], v), totals[side]+c.base
+			values[side] = append(values[side], v)
 			counts[side] = counts[side].plus(c)
 		}
 	}
@@ -133,7 +134,10 @@ func measureSamples(m compared, index int, samples [2][]unit, tolerance float64)
 	if err != nil {
 		return j // not measured in an arm
 	}
-	j.Baseline, j.Candidate = finite(totals[0]/float64(len(x))), finite(totals[1]/float64(len(y)))
+	j.Baseline, j.Candidate = finite(mean(x)), finite(mean(y))
+	if !j.isRate() {
+		j.Baseline, j.Candidate = finite(math.Exp(mean(x))), finite(math.Exp(mean(y)))
+	}
 	narrow, _ := stats.MannWhitney(x, y, equivalence)
 	if !wide.Bounded || !narrow.Bounded {
 		j.Missing = "four runs in each arm, which the interval of a rank test takes"
@@ -165,7 +169,7 @@ func (c cell) plus(o cell) cell {
 	c.n, c.candN = c.n+o.n, c.candN+o.candN
 	c.baseFailed, c.candFailed = c.baseFailed+o.baseFailed, c.candFailed+o.candFailed
 	c.onlyBase, c.onlyCand = c.onlyBase+o.onlyBase, c.onlyCand+o.onlyCand
-	c.paired = c.paired || o.paired
+	c.paired, c.short = c.paired || o.paired, max(c.short, o.short)
 	return c
 }
 

@@ -100,14 +100,14 @@ func (m *compared) cellOf(pairs []pair) cell {
 		return m.rateCell(pairs)
 	}
 	var base, cand []float64
-	logs := 0.0
+	var logs [2]float64
 	for _, p := range pairs {
 		x, y := float64(p.base.values[m.of]), float64(p.cand.values[m.of])
 		if p.base.class != trace.ClassOK || p.cand.class != trace.ClassOK || x <= 0 || y <= 0 {
 			continue
 		}
 		base, cand = append(base, x), append(cand, y)
-		logs += math.Log(y / x)
+		logs[0], logs[1] = logs[0]+math.Log(x), logs[1]+math.Log(y)
 	}
 	c := cell{n: int64(len(base))}
 	if c.n == 0 {
@@ -124,8 +124,8 @@ func (m *compared) cellOf(pairs []pair) cell {
 		c.cand, _ = stats.Quantile(cand, m.quantile)
 		c.difference = math.Log(c.cand / c.base)
 	case typicalRatio:
-		c.base, c.cand = mean(base), mean(cand)
-		c.difference = logs / float64(c.n)
+		before, after := logs[0]/float64(c.n), logs[1]/float64(c.n)
+		c.base, c.cand, c.difference = math.Exp(before), math.Exp(after), after-before
 	}
 	return c
 }

@@ -81,7 +81,7 @@ func tableMetrics(base, cand *Table) []compared {
 			}
 		}
 	}
-	return metrics
+	return slices.DeleteFunc(metrics, func(m compared) bool { return !base.has(&m) && !cand.has(&m) })
 }
 
 // tablePrimary names the metrics that decide: failures, and of the latencies the

@@ -22,8 +22,10 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.Symlink(filepath.Join(root, "recorder"), filepath.Join(dir, "recorder")); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"recorder", "docs"} {
+		if err := os.Symlink(filepath.Join(root, folder), filepath.Join(dir, folder)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	session := consoleBlocks(string(text))
 	if len(session) == 0 {
