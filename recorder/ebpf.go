@@ -71,6 +71,7 @@ type ebpfSource struct {
 	// closing are connections whose last calls may still be under way.
 	closing []*ebpfConn
 	rung    rung
+	budget  ebpfBudget
 	// ignoreErr is the first failure to tell the kernel side what to ignore.
 	ignoreErr error
 	// unseen counts bytes that moved by ways that are not seen.
@@ -140,7 +141,7 @@ func (s *ebpfSource) Next() (Segment, error) {
 func (s *ebpfSource) step() (idle bool, err error) {
 	if now := s.clock.now(); now-s.looked >= lookEvery {
 		s.looked = now
-		err = cmp.Or(s.ignoreErr, s.rung.look(s.kernel, now), s.expire(s.clock.unix(s.data.Time)))
+		err = cmp.Or(s.ignoreErr, s.rung.look(s.kernel, &s.budget, now), s.expire(s.clock.unix(s.data.Time)))
 		if err != nil {
 			return false, err
 		}

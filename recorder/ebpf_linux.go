@@ -20,6 +20,7 @@ func OpenEBPF(o bpf.Options) (Source, error) {
 		return nil, fmt.Errorf("open eBPF source: %w", err)
 	}
 	s := newEBPFSource(k, readClocks)
+	s.budget.usage, s.budget.libraries = readUsage, o.Nested
 	s.side = ebpfSide{server: !o.NoServer, client: o.Client}
 	if !o.Nested {
 		return s, nil

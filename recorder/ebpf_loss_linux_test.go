@@ -4,10 +4,13 @@ package recorder
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/lambdac/lambdac/bpf"
 	"github.com/lambdac/lambdac/trace"
@@ -104,6 +107,47 @@ func checkIdentity(t *testing.T, src *ebpfSource, rep Report) {
 	if rep.Totals.BytesSeen != want || told != lost || rep.Totals.BytesSeen-told != have {
 		t.Errorf("recorded: seen %d, lost %v; the kernel: want %d = have %d + lost %v",
 			rep.Totals.BytesSeen, rep.Totals.LostByReason, want, have, src.counts.Lost)
+	}
+}
+
+// TestEBPFDetach: at the last step nothing but bytes is counted, and what comes
+// once it is over is whole, on connections old and new.
+func TestEBPFDetach(t *testing.T) {
+	addr, _ := startPeer(t, "pour")
+	src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}}).(*ebpfSource)
+	r := startRecording(t, src, Config{})
+	old := dialPeer(t, addr)
+	ask := func(c io.ReadWriter, path string) {
+		if _, err := fmt.Fprintf(c, "GET %s?100 HTTP/1.1\r\nHost: h\r\n\r\n", path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, c, int64(len(headOf(100_000))+100_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []bpf.Step{bpf.All, bpf.Detach, bpf.All} {
+		if err := src.kernel.SetLadder(step); err != nil {
+			t.Fatal(err)
+		}
+		ask(old, fmt.Sprintf("/old%d", step))
+		c := dialPeer(t, addr)
+		ask(c, fmt.Sprintf("/new%d", step))
+		c.Close()
+	}
+	old.Close()
+	got, rep := r.stop()
+	checkIdentity(t, src, rep)
+	whole := make(map[string]int)
+	for _, x := range got.list {
+		if x.Record.RespComplete {
+			whole[x.Target]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"/old0?100": 2, "/new0?100": 2}, whole); diff != "" {
+		t.Errorf("whole exchanges (-want +got):\n%s%v", diff, briefs(got.list))
+	}
+	if n := src.counts.Lost["ladder"][ToClient].Bytes; n != 2*uint64(len(headOf(100_000))+100_000) {
+		t.Errorf("%d bytes of answers left out", n)
 	}
 }
 

@@ -24,6 +24,7 @@ type fakeKernel struct {
 	steps      []bpf.Step
 	lengths    map[uint64][2]int64
 	forgotten  []uint64
+	counts     func() bpf.Counts
 	// The events from the hold-th on are not there before holdUntil.
 	hold      int
 	holdUntil int64
@@ -67,9 +68,15 @@ func (k *fakeKernel) SetLadder(s bpf.Step) error {
 	return nil
 }
 
-func (k *fakeKernel) Counts() (bpf.Counts, error) { return bpf.Counts{}, nil }
-func (k *fakeKernel) Detach() error               { return nil }
-func (k *fakeKernel) Close() error                { return nil }
+func (k *fakeKernel) Counts() (bpf.Counts, error) {
+	if k.counts != nil {
+		return k.counts(), nil
+	}
+	return bpf.Counts{}, nil
+}
+
+func (k *fakeKernel) Detach() error { return nil }
+func (k *fakeKernel) Close() error  { return nil }
 
 func (k *fakeKernel) Lengths(visit func(cookie uint64, pos [2]int64)) error {
 	for cookie, pos := range k.lengths {
@@ -239,14 +246,14 @@ func TestEBPFRung(t *testing.T) {
 	var got []bpf.Step
 	for _, fill := range []float64{0.1, 0.5, 0.9, 0.3, 0.05, 0.05, 0.2, 0, 0, 0, 0} {
 		now += int64(time.Second)
-		r.step = r.next(fill, now)
+		r.step = r.next(fill, 0, false, now)
 		got = append(got, r.step)
 	}
 	if diff := cmp.Diff([]bpf.Step{0, 1, 2, 2, 2, 2, 2, 2, 2, 1, 1}, got); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 	for range 10 {
-		r.step = r.next(1, now)
+		r.step = r.next(1, 0, false, now)
 	}
 	if r.step != bpf.Detach {
 		t.Errorf("step %d at the top", r.step)

@@ -14,8 +14,9 @@ const (
 )
 
 // rung is where on the ladder the recorder stands: how much the kernel copies.
-// It goes up by a step each time the ring is found half full, and down by one
-// after it was nearly empty for a while.
+// It goes up by a step each time the ring is found half full, or a new measure
+// of what the recorder uses is near its budget, and down by one after neither
+// was so for a while.
 type rung struct {
 	step bpf.Step
 	// calm is since when the ring was nearly empty; 0 = it is not.
@@ -25,8 +26,12 @@ type rung struct {
 }
 
 // look moves on the ladder by how full the ring is now.
-func (r *rung) look(k kernel, now int64) error {
-	step := r.next(k.Fill(), now)
+func (r *rung) look(k kernel, used *ebpfBudget, now int64) error {
+	fresh, err := used.measure(k, now)
+	if err != nil {
+		return err
+	}
+	step := r.next(k.Fill(), used.share, fresh, now)
 	r.peak = max(r.peak, step)
 	if step == r.step {
 		return nil
@@ -35,13 +40,14 @@ func (r *rung) look(k kernel, now int64) error {
 	return k.SetLadder(step)
 }
 
-// next is the step for a fill.
-func (r *rung) next(fill float64, now int64) bpf.Step {
+// next is the step for a fill and a share of the budget, which is fresh where
+// it was not looked at before.
+func (r *rung) next(fill, share float64, fresh bool, now int64) bpf.Step {
 	switch {
-	case fill >= fillUp:
+	case fill >= fillUp, share >= shareUp && fresh:
 		r.calm = 0
 		return min(r.step+1, bpf.Detach)
-	case fill > fillDown:
+	case fill > fillDown, share > shareDown:
 		r.calm = 0
 	case r.calm == 0:
 		r.calm = now
