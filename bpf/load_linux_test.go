@@ -137,6 +137,7 @@ func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"ring over 1 GiB": {RingBytes: 1<<30 + 1},
 		"ring below 0":    {RingBytes: -1},
+		"many ports":      {Ports: make([]int, 257)},
 		"long path":       {Paths: []string{strings.Repeat("p", 108)}},
 		"long comm":       {Comms: []string{strings.Repeat("c", 16)}},
 	} {

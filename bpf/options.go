@@ -57,12 +57,21 @@ const (
 	// minRing is a page on the systems with the largest.
 	minRing = 1 << 16
 	maxRing = 1 << 30
+	// maxFilter is the size of FILTER_MAP in conn.h.
+	maxFilter = 256
 )
 
 func (o *Options) check() error {
 	for _, size := range []int{o.RingBytes, o.ControlBytes} {
 		if size < 0 || size > maxRing {
 			return fmt.Errorf("ring of %d bytes: want at most %d", size, maxRing)
+		}
+	}
+	for what, n := range map[string]int{
+		"ports": len(o.Ports), "processes": len(o.TGIDs), "control groups": len(o.Cgroups), "names": len(o.Comms), "paths": len(o.Paths),
+	} {
+		if n > maxFilter {
+			return fmt.Errorf("%d %s: want at most %d", n, what, maxFilter)
 		}
 	}
 	for _, p := range o.Paths {

@@ -41,6 +41,7 @@ func TestEBPFOverflow(t *testing.T) {
 	}
 	for _, c := range open[1:conns] { // and behind the hole, on one that has it
 		for range 3 {
+			waitDrained(t, src)
 			say(t, c, "GET /again?2 HTTP/1.1\r\nHost: h\r\n\r\n")
 			hear(t, c, len(headOf(2000))+2000)
 		}
