@@ -11,7 +11,7 @@ export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 # The packages in which goroutines share memory.
 CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./cmd/lambdac
 
-.PHONY: build demo test test-kernel generate race check fuzz bench second-opinion calibrate python-env node-env real-server clean
+.PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env real-server clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
@@ -25,7 +25,8 @@ test: ## every test this machine can run; skips are named
 
 # Debian's kernels that are booted under emulation, and what is tested on them.
 KERNELS ?= 6.1,6.12
-KERNEL_TESTS ?= ./internal/hostcheck ./bpf ./recorder:TestKernel
+KERNEL_TESTS ?= ./internal/hostcheck ./bpf \
+  './recorder:TestKernel|TestEBPF(Cases|ManyOnOne|Overflow|Ladder|LateJoin|Workers|Unix|Hop|Filters|IOURing|TLSBlind)'
 
 test-kernel: ## the tests of the kernel side on other kernels, under emulation; needs qemu-system-x86
 	$(GO) run ./internal/kerneltest -kernels $(KERNELS) -tools curl $(KERNEL_TESTS)
@@ -55,6 +56,10 @@ fuzz: ## each fuzz test for FUZZTIME
 
 bench: ## speed figures, with bytes/s and allocations
 	$(GO) test -run '^$$' -bench . -benchmem $(or $(PKG),./...)
+
+bench-ebpf: ## what recording costs a service, as tables in Markdown; root, three minutes on a quiet machine
+	@table=$$(mktemp); LAMBDAC_COST_TABLE=$$table $(GO) test -run '^$$' -bench '^Benchmark(Target|OpenStreams)$$' -benchtime 1x -timeout 15m ./cmd/lambdac >&2; \
+	rc=$$?; cat $$table; rm -f $$table; exit $$rc
 
 second-opinion: ## gitleaks beside the detectors and the audit; a module of its own
 	cd sanitizer/audit/gitleaks_test && $(GO) vet -mod=mod ./... && $(GO) test -mod=mod ./... # follows the program's go.mod

@@ -6,39 +6,44 @@ import (
 	"bufio"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"math"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/lambdac/lambdac/analyzer"
 	"github.com/lambdac/lambdac/internal/testenv"
-	"github.com/lambdac/lambdac/trace/tracedir"
 )
 
 // What the recording of a service costs it: the same service under the same
-// load, watched and not in turn, in pairs of intervals.
+// load, watched and not in turn, in pairs of intervals. A kind takes a minute:
+// on a machine that is too busy for that, there are fewer pairs.
 const (
-	costPairs   = 4
-	costSettle  = time.Second
-	costMeasure = 2500 * time.Millisecond
-	// costT is the 97.5 % quantile of Student's t with costPairs - 1 degrees of
-	// freedom.
-	costT = 3.182
+	costPairs   = 6
+	costLeast   = 3
+	costTime    = 45 * time.Second // for all pairs but the last
+	costSettle  = 500 * time.Millisecond
+	costMeasure = 1500 * time.Millisecond
 )
 
+// costTable is the environment variable that names a file to which benchmarks
+// add what they measured, as tables in Markdown.
+const costTable = "LAMBDAC_COST_TABLE"
+
 // BenchmarkTarget measures the CPU and the lateness of a service that writes
-// 50,000 events a second on 1,000 streams, with and without `lambdac record`
-// beside it, and what that takes itself. Percentages are of one core; the ±
-// are 95 % intervals over the pairs. 45 s each.
+// 50,000 events a second on 1,000 streams, or with TLS, of which two cores do
+// not bear as many under probes, 10,000 on 200, with and without `lambdac record`
+// beside it, and what that takes itself. Percentages are of one core. What is
+// added is the median of the differences within pairs; its bounds are the least
+// and the greatest of them, which hold the true median between them with a
+// probability of 1 - 2^(1-pairs), 97 % for six. A minute each.
 func BenchmarkTarget(b *testing.B) {
 	testenv.Root(b)
 	binary := buildBinary(b)
@@ -57,73 +62,135 @@ func BenchmarkOpenStreams(b *testing.B) {
 	testenv.Root(b)
 	binary := buildBinary(b)
 	for b.Loop() {
+		const streams = 10_000
 		t := startTarget(b, "plain", 5*time.Second)
 		r := watch(b, binary, t, "plain")
-		ends := t.open(b, 10_000)
+		ends := t.open(b, streams)
 		t.interval(b, 10*time.Second)
-		b.ReportMetric(r.peakMiB(b), "recorder-MiB")
+		m := r.memory(b)
 		ends()
 		b.ReportMetric(r.stop(b), "exchanges")
+		m.goHeap = r.heap
+		m.report(b, "plain", streams)
 	}
+}
+
+// comparison is the intervals of a kind of service, and of the recorder those
+// in which it watched.
+type comparison struct {
+	off, on   []targetStats
+	cpu, lost []float64
+	memory    usedMemory
 }
 
 func compareTarget(b *testing.B, binary, kind string) {
+	streams := 1000
+	if kind == "tls" {
+		streams = 200
+	}
 	t := startTarget(b, kind, 20*time.Millisecond)
-	var off, on []targetStats
-	var cpu, peak, lost float64
-	for range costPairs {
-		ends := t.open(b, 1000)
-		off = append(off, t.interval(b, costMeasure))
+	var c comparison
+	for start := time.Now(); len(c.on) < costPairs && (len(c.on) < costLeast || time.Since(start) < costTime); {
+		ends := t.open(b, streams)
+		c.off = append(c.off, t.interval(b, costMeasure))
 		ends()
 		r := watch(b, binary, t, kind)
-		ends = t.open(b, 1000)
+		ends = t.open(b, streams)
 		before := r.cpu(b)
 		s := t.interval(b, costMeasure)
-		cpu += (r.cpu(b) - before) / (s.Seconds + costSettle.Seconds()) / costPairs
-		peak = max(peak, r.peakMiB(b))
-		on = append(on, s)
+		c.cpu = append(c.cpu, 100*(r.cpu(b)-before)/(s.Seconds+costSettle.Seconds()))
+		c.on = append(c.on, s)
+		m := r.memory(b)
 		ends()
 		r.stop(b)
-		lost += r.lost
+		m.goHeap = r.heap
+		if m.total() > c.memory.total() {
+			c.memory = m
+		}
+		c.lost = append(c.lost, r.lost)
 	}
-	added := paired(off, on, func(s targetStats) float64 { return 100 * float64(s.CPUNs) / 1e9 / s.Seconds })
-	perWrite := paired(off, on, func(s targetStats) float64 { return float64(s.CPUNs) / 1e3 / float64(s.Writes) })
-	b.ReportMetric(mean(on, func(s targetStats) float64 { return float64(s.Writes) / s.Seconds }), "writes/s")
-	b.ReportMetric(mean(off, func(s targetStats) float64 { return 100 * float64(s.CPUNs) / 1e9 / s.Seconds }), "target-%")
-	b.ReportMetric(added.mean, "added-%")
-	b.ReportMetric(added.half, "added-±%")
-	b.ReportMetric(perWrite.mean, "added-µs/write")
-	b.ReportMetric(perWrite.half, "added-±µs/write")
-	for name, list := range map[string][]targetStats{"off": off, "on": on} {
-		b.ReportMetric(mean(list, func(s targetStats) float64 { return float64(s.P50Us) }), "p50-"+name+"-µs")
-		b.ReportMetric(mean(list, func(s targetStats) float64 { return float64(s.P99Us) }), "p99-"+name+"-µs")
+	c.report(b, kind)
+	c.memory.report(b, kind, streams)
+}
+
+func (c *comparison) report(b *testing.B, kind string) {
+	percent := func(s targetStats) float64 { return 100 * float64(s.CPUNs) / 1e9 / s.Seconds }
+	added := paired(c.off, c.on, percent)
+	perWrite := paired(c.off, c.on, func(s targetStats) float64 { return float64(s.CPUNs) / 1e3 / float64(s.Writes) })
+	rate := middle(c.on, func(s targetStats) float64 { return float64(s.Writes) / s.Seconds })
+	p50 := func(s targetStats) float64 { return float64(s.P50Us) / 1e3 }
+	p99 := func(s targetStats) float64 { return float64(s.P99Us) / 1e3 }
+	lost := 0.0
+	for _, n := range c.lost {
+		lost += n
 	}
-	b.ReportMetric(100*cpu, "recorder-%")
-	b.ReportMetric(peak, "recorder-MiB")
+	b.ReportMetric(rate, "writes/s")
+	b.ReportMetric(added.median, "added-%")
+	b.ReportMetric(perWrite.median, "added-µs/write")
+	b.ReportMetric(median(c.cpu), "recorder-%")
 	b.ReportMetric(lost, "lost-bytes")
 	b.ReportMetric(0, "ns/op")
+	row(b, "| service | pairs | writes/s | target, % of a core | added, % of a core | added, µs a write | p50, ms: off, on, added | p99, ms: off, on, added | recorder, % of a core | lost bytes |",
+		"| %s | %d | %.0f | %.1f | %s | %s | %.2f, %.2f, %s | %.2f, %.2f, %s | %.1f | %.0f |",
+		kind, len(c.on), rate, middle(c.off, percent), added, perWrite,
+		middle(c.off, p50), middle(c.on, p50), paired(c.off, c.on, p50),
+		middle(c.off, p99), middle(c.on, p99), paired(c.off, c.on, p99), median(c.cpu), lost)
 }
 
-// difference is a mean of differences within pairs, and half the width of its
-// 95 % interval.
-type difference struct{ mean, half float64 }
+// row adds a row to the table with the head, in the file that costTable names.
+func row(b *testing.B, head, format string, values ...any) {
+	b.Helper()
+	name := os.Getenv(costTable)
+	if name == "" {
+		return
+	}
+	table, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		b.Fatal(err)
+	}
+	if !strings.Contains(string(table), head) {
+		table = fmt.Appendf(table, "\n%s\n%s\n", head, "|"+strings.Repeat("---|", strings.Count(head, "|")-1))
+	}
+	lines := strings.SplitAfter(string(table), "\n")
+	at := slices.Index(lines, head+"\n") + 1
+	for at < len(lines) && strings.HasPrefix(lines[at], "|") {
+		at++
+	}
+	lines = slices.Insert(lines, at, fmt.Sprintf(format, values...)+"\n")
+	if err := os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// difference is the median of differences within pairs, the least of them and
+// the greatest.
+type difference struct{ median, least, greatest float64 }
+
+func (d difference) String() string {
+	return fmt.Sprintf("%.2f [%.2f, %.2f]", d.median, d.least, d.greatest)
+}
 
 func paired(off, on []targetStats, of func(targetStats) float64) difference {
-	var sum, squares float64
+	var all []float64
 	for i := range off {
-		d := of(on[i]) - of(off[i])
-		sum, squares = sum+d, squares+d*d
+		all = append(all, of(on[i])-of(off[i]))
 	}
-	n := float64(len(off))
-	variance := max(0, squares-sum*sum/n) / (n - 1)
-	return difference{sum / n, costT * math.Sqrt(variance/n)}
+	return difference{median(all), slices.Min(all), slices.Max(all)}
 }
 
-func mean(list []targetStats, of func(targetStats) float64) (sum float64) {
+func middle(list []targetStats, of func(targetStats) float64) float64 {
+	var all []float64
 	for _, s := range list {
-		sum += of(s) / float64(len(list))
+		all = append(all, of(s))
 	}
-	return sum
+	return median(all)
+}
+
+// median sorts the list.
+func median(list []float64) float64 {
+	slices.Sort(list)
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
 }
 
 // startedTarget is an sseTarget under way.
@@ -164,19 +231,18 @@ func startTarget(b *testing.B, kind string, every time.Duration) *startedTarget 
 	return t
 }
 
-// interval lets the target settle and measures it for a while.
+// interval lets events flow, the target settle, and measures it for a while.
 func (t *startedTarget) interval(b *testing.B, span time.Duration) (s targetStats) {
 	b.Helper()
+	fmt.Fprintln(t.in, "flow")
 	time.Sleep(costSettle)
-	fmt.Fprintln(t.in, "begin")
-	time.Sleep(span)
-	fmt.Fprintln(t.in, "end")
+	fmt.Fprintf(t.in, "measure %s\nhold\n", span)
 	line, err := t.out.ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &s)
 	}
 	if err != nil || s.Writes == 0 {
-		b.Fatalf("%d writes, %v", s.Writes, err)
+		b.Fatalf("%d writes in %.1f s, %v", s.Writes, s.Seconds, err)
 	}
 	return s
 }
@@ -209,99 +275,4 @@ func (t *startedTarget) open(b *testing.B, n int) (end func()) {
 		}
 		readers.Wait()
 	}
-}
-
-// watcher is a lambdac record of a target.
-type watcher struct {
-	cmd  *exec.Cmd
-	out  string
-	said *bufio.Reader
-	lost float64
-}
-
-func watch(b *testing.B, binary string, t *startedTarget, kind string) *watcher {
-	b.Helper()
-	_, port, err := net.SplitHostPort(t.addr)
-	if err != nil {
-		b.Fatal(err)
-	}
-	w := &watcher{out: filepath.Join(b.TempDir(), "trace")}
-	args := []string{"record", "--ebpf", "--port", port, "-o", w.out}
-	if kind == "tls" {
-		args = append(args, "--tls")
-	}
-	w.cmd = exec.Command(binary, args...)
-	said, err := w.cmd.StderrPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = w.cmd.Process.Kill() })
-	w.said = bufio.NewReader(said)
-	if line, err := w.said.ReadString('\n'); err != nil || !strings.HasPrefix(line, "recording from") {
-		b.Fatalf("%q, %v", line, err)
-	}
-	time.Sleep(costSettle) // for the probes of running processes
-	return w
-}
-
-// cpu is the time that the recorder has used, in seconds.
-func (w *watcher) cpu(b *testing.B) float64 {
-	b.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.cmd.Process.Pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	var ticks float64
-	for _, field := range fields[11:13] { // utime and stime of proc_pid_stat(5)
-		n, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		ticks += n
-	}
-	return ticks / 100 // USER_HZ
-}
-
-// peakMiB is the most memory that the recorder has had, its rings included.
-func (w *watcher) peakMiB(b *testing.B) float64 {
-	b.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(status), "VmHWM:")
-	var kib float64
-	if _, err := fmt.Sscan(after, &kib); err != nil {
-		b.Fatal(err)
-	}
-	return kib / 1024
-}
-
-// stop ends the recording and returns how many exchanges it has.
-func (w *watcher) stop(b *testing.B) (exchanges float64) {
-	b.Helper()
-	_ = w.cmd.Process.Signal(os.Interrupt)
-	said, err := io.ReadAll(w.said)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := w.cmd.Wait(); err != nil {
-		b.Fatalf("%v\n%s", err, said)
-	}
-	dir, err := tracedir.Open(w.out)
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := analyzer.Describe(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if s.Bytes.Lost != nil {
-		w.lost = float64(*s.Bytes.Lost)
-	}
-	return float64(s.Exchanges)
 }

@@ -22,8 +22,8 @@ import (
 
 // sseTarget is the service that a recorder watches: a process of its own that
 // streams events at a fixed rate on each connection and measures itself. It is
-// told by lines on its standard input when to begin and end measuring, and
-// ends with it.
+// told by lines on its standard input when events are to flow and when to hold
+// those of new connections, and how long to measure, and ends with it.
 //
 //	ssetarget plain|tls EVERY
 func sseTarget() {
@@ -39,16 +39,28 @@ func sseTarget() {
 	if os.Args[1] == "tls" {
 		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{selfSigned()}})
 	}
-	t := &target{every: every}
+	t := &target{every: every, flow: make(chan struct{})}
 	go t.serve(l)
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		if lines.Text() == "begin" {
+		command, arg, _ := strings.Cut(lines.Text(), " ")
+		switch command {
+		case "flow":
+			close(t.flow)
+		case "hold":
+			t.mu.Lock()
+			t.flow = make(chan struct{})
+			t.mu.Unlock()
+		case "measure": // by its own clock: a line may wait where it has more to do than it can
+			span, err := time.ParseDuration(arg)
+			if err != nil {
+				panic(err)
+			}
 			t.begin()
-			continue
-		}
-		if err := json.NewEncoder(os.Stdout).Encode(t.end()); err != nil {
-			panic(err)
+			time.Sleep(span)
+			if err := json.NewEncoder(os.Stdout).Encode(t.end()); err != nil {
+				panic(err)
+			}
 		}
 	}
 }
@@ -57,6 +69,7 @@ func sseTarget() {
 type target struct {
 	every time.Duration
 	mu    sync.Mutex
+	flow  chan struct{} // closed while events flow
 	on    bool
 	start time.Time
 	used  time.Duration
@@ -100,6 +113,10 @@ func (t *target) stream(c net.Conn, phase time.Duration) {
 	if _, err := c.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")); err != nil {
 		return
 	}
+	t.mu.Lock()
+	flow := t.flow
+	t.mu.Unlock()
+	<-flow
 	event := `data: {"id":"chatcmpl-0123456789","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}` + "\n\n"
 	piece := fmt.Appendf(nil, "%x\r\n%s\r\n", len(event), event)
 	for due := time.Now().Add(phase); ; due = due.Add(t.every) {
