@@ -236,7 +236,7 @@ func (s *survey) finish(f format) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d rows are earlier than the row before them", s.disordered))
 	}
 	if r.Refused > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d rows were refused", r.Refused))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("rows refused: %d", r.Refused))
 	}
 	r.Warnings = append(r.Warnings, f.assumed)
 }

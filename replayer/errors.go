@@ -23,6 +23,18 @@ func inputError(hint, format string, args ...any) error {
 	return fmt.Errorf("%w: %w (%s)", ErrInput, fmt.Errorf(format, args...), hint)
 }
 
+// unmergeable is an ErrInput of a merge, which starts no replay.
+type unmergeable struct{ err error }
+
+func (e unmergeable) Error() string { return fmt.Sprintf("runs cannot be merged: %v", e.err) }
+
+func (unmergeable) Is(target error) bool { return target == ErrInput }
+
+// mergeError is an ErrInput of a merge with a hint.
+func mergeError(hint, format string, args ...any) error {
+	return unmergeable{fmt.Errorf("%w (%s)", fmt.Errorf(format, args...), hint)}
+}
+
 // Causes with which a request's context is cancelled. The cause decides the
 // outcome of the record.
 var (

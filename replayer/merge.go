@@ -84,28 +84,28 @@ type change struct {
 func newMerger(parts []Part) (*merger, error) {
 	m := &merger{parts: slices.Clone(parts), result: Result{Outcomes: make(map[trace.Outcome]int64)}}
 	if len(parts) == 0 {
-		return nil, inputError("name the run directories of all shards", "nothing to merge")
+		return nil, mergeError("name the run directories of all shards", "nothing to merge")
 	}
 	count := 0
 	shardOf := make(map[string]Shard)
 	for _, p := range parts {
 		run := p.Manifest.Run
 		if run == nil {
-			return nil, inputError("merge takes runs of replay --shard i/N", "%s is not a run", p.Name)
+			return nil, mergeError("merge takes runs of replay --shard i/N", "%s is not a run", p.Name)
 		}
 		s, err := ParseShard(run.Shard)
 		if err != nil || s.Count < 2 {
-			return nil, inputError("merge takes runs of replay --shard i/N", "%s is a whole run, not a shard", p.Name)
+			return nil, mergeError("merge takes runs of replay --shard i/N", "%s is a whole run, not a shard", p.Name)
 		}
 		if count == 0 {
 			count = s.Count
 		}
 		if diff := differs(parts[0].Manifest.Run, run); diff != "" || s.Count != count {
-			return nil, inputError("merge the shards of one replay", "%s and %s are of different replays: %s", parts[0].Name, p.Name, cmp.Or(diff, "the number of shards differs"))
+			return nil, mergeError("merge the shards of one replay", "%s and %s are of different replays: %s", parts[0].Name, p.Name, cmp.Or(diff, "the number of shards differs"))
 		}
 		for _, other := range shardOf {
 			if other.Index == s.Index {
-				return nil, inputError("name each shard once", "%s: shard %s is there twice", p.Name, s)
+				return nil, mergeError("name each shard once", "%s: shard %s is there twice", p.Name, s)
 			}
 		}
 		shardOf[p.Name] = s

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,9 @@ Formats: ` + strings.Join(datasets.Formats(), ", "),
 func importTrace(c *cobra.Command, cfg datasets.Config, asJSON bool) error {
 	if cfg.Format == "" || cfg.Out == "" {
 		return usage("see lambdac import --help", "--format and -o are needed")
+	}
+	if known := datasets.Formats(); !slices.Contains(known, cfg.Format) {
+		return usage("known are "+strings.Join(known, ", "), "--format %q is not known", cfg.Format)
 	}
 	u := newUI(c)
 	report, err := datasets.Import(c.Context(), cfg)

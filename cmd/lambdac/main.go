@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // version is set by the linker.
@@ -80,6 +81,7 @@ Results go to stdout, progress and messages to stderr. Exit codes:
 		SilenceUsage:  true,
 		Version:       version,
 	}
+	root.SetVersionTemplate(versionLine())
 	root.PersistentFlags().Bool("quiet", false, "no progress and no messages but warnings and errors")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exitError{code: exitUsage, err: err, hint: "see lambdac " + commandPath(c) + " --help"}
@@ -89,6 +91,13 @@ Results go to stdout, progress and messages to stderr. Exit codes:
 		newSim(), newDemo(), newDoctor(), newVersion(),
 	)
 	return root
+}
+
+// hideEmptyDefault keeps "(default [])" out of the help of lists.
+func hideEmptyDefault(f *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		f.Lookup(name).DefValue = ""
+	}
 }
 
 // commandPath is the command without the program's name.

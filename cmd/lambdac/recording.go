@@ -129,7 +129,11 @@ func showProgress(u *ui, src recorder.Source, size int64) func() {
 		}
 		s := src.Stats()
 		took := time.Since(began)
-		text := fmt.Sprintf("recording: %d packets, %.0f/s", s.Packets, float64(s.Packets)/took.Seconds())
+		unit := "packets"
+		if src.Name() == "ebpf" {
+			unit = "reads and writes"
+		}
+		text := fmt.Sprintf("recording: %d %s, %.0f/s", s.Packets, unit, float64(s.Packets)/took.Seconds())
 		if s.KernelDrops > 0 {
 			text += fmt.Sprintf(", %d dropped", s.KernelDrops)
 		}

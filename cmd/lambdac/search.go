@@ -17,7 +17,7 @@ type searchFlags struct {
 }
 
 func (s *searchFlags) register(f *pflag.FlagSet) {
-	f.Float64SliceVar(&s.between, "search", nil, "choose the loads between two, such as 5,80, from what each level shows: near λc, or where the objective of --search-slo breaks")
+	f.Float64SliceVar(&s.between, "search", nil, "choose the `loads` between two, such as 5,80, from what each level shows: near λc, or where the objective of --search-slo breaks")
 	f.StringVar(&s.slo, "search-slo", "", "search this objective instead of λc: 'error_rate 1%'")
 	f.DurationVar(&s.config.Budget, "budget", 0, "time that the levels of a search may take in all, drains included")
 	f.IntVar(&s.config.MaxLevels, "max-levels", 0, "the most levels of a search (default 40)")

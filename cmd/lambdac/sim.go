@@ -53,7 +53,8 @@ func (o *simFlags) register(c *cobra.Command) {
 	f.StringVar(&o.preset, "preset", "default", "parameters to start from: default or demo (of the seed)")
 	f.BoolVar(&o.truth, "truth", false, "print the true capacity and error curve instead of serving")
 	f.StringVar(&o.trace, "trace", "", "with --truth: the trace whose mix is served (default: the built-in mix)")
-	f.Float64SliceVar(&o.loads, "loads", nil, "with --truth: loads of the error curve (default: 0.5 to 2 times the capacity)")
+	f.Float64SliceVar(&o.loads, "loads", nil, "with --truth: `loads` of the error curve (default: 0.5 to 2 times the capacity)")
+	hideEmptyDefault(f, "loads")
 	f.BoolVar(&o.asJSON, "json", false, "with --truth: print JSON")
 	paramFlags(f, &o.params)
 }
@@ -75,8 +76,8 @@ func paramFlags(f *pflag.FlagSet, p *twin.Params) {
 	f.IntVar(&p.MaxContext, "max-context", p.MaxContext, "longest prompt and answer together, tokens; 0 = what the KV memory holds")
 	f.BoolVar(&p.PrefixCaching, "prefix-caching", p.PrefixCaching, "keep computed prompt blocks for shared prefixes")
 	f.IntVar(&p.CacheBlocks, "cache-blocks", p.CacheBlocks, "blocks kept for reuse; 0 = all of the KV memory")
-	f.Float64Var(&p.RetainRatio, "retain-ratio", p.RetainRatio, "share of them left after an eviction")
-	f.StringVar((*string)(&p.Eviction), "eviction", string(p.Eviction), "which go first: lru or window")
+	f.Float64Var(&p.RetainRatio, "retain-ratio", p.RetainRatio, "share of --cache-blocks left after an eviction")
+	f.StringVar((*string)(&p.Eviction), "eviction", string(p.Eviction), "which cached blocks go first: lru or window")
 }
 
 // resolve applies the preset under the flags that were given.

@@ -16,9 +16,14 @@ func newVersion() *cobra.Command {
 		Example: "  lambdac version",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(c.OutOrStdout(), "lambdac %s (%s %s/%s, schema v%d)\n",
-				version, runtime.Version(), runtime.GOOS, runtime.GOARCH, trace.SchemaVersion)
+			_, err := fmt.Fprint(c.OutOrStdout(), versionLine())
 			return err
 		},
 	}
+}
+
+// versionLine is what version and --version print.
+func versionLine() string {
+	return fmt.Sprintf("lambdac %s (%s %s/%s, schema v%d)\n",
+		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, trace.SchemaVersion)
 }
