@@ -11,7 +11,7 @@ export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 # The packages in which goroutines share memory.
 CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./cmd/lambdac
 
-.PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env real-server clean
+.PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
