@@ -191,7 +191,7 @@ func (f *tlsFollower) run() {
 }
 
 // look reads one process and puts probes on what is new in it; false where it
-// had ended.
+// had ended or may not be looked at, so that nothing is known of its files.
 func (f *tlsFollower) look(pid int) bool {
 	p, err := f.scanner.Process(pid)
 	switch {
@@ -203,7 +203,7 @@ func (f *tlsFollower) look(pid int) bool {
 			f.denied[pid] = true
 		}
 		f.mu.Unlock()
-		return true
+		return false
 	case err != nil:
 		f.trouble(err.Error())
 		return true

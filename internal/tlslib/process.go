@@ -87,20 +87,33 @@ func (s *Scanner) Process(pid int) (*Process, error) {
 	dir := filepath.Join(s.proc, strconv.Itoa(pid))
 	spans, err := readMaps(filepath.Join(dir, "maps"))
 	if err != nil {
-		return nil, fmt.Errorf("read process %d: %w", pid, err)
+		return nil, fmt.Errorf("read process %d: %w", pid, refusal(dir, err))
 	}
 	p := &Process{PID: pid}
 	p.Name, p.Filtered = readStatus(filepath.Join(dir, "status"))
 	for i := range spans {
 		f, err := s.file(dir, &spans[i])
 		if err != nil {
-			return nil, fmt.Errorf("read process %d: %w", pid, err)
+			return nil, fmt.Errorf("read process %d: %w", pid, refusal(dir, err))
 		}
 		if f != nil && len(f.TLS) > 0 {
 			p.Files = append(p.Files, f)
 		}
 	}
 	return p, nil
+}
+
+// refusal tells a process that ended from one that may not be looked at: the
+// kernel refuses the links of a process that is gone as if they were forbidden
+// (proc_fd_access_allowed in fs/proc/base.c finds no task).
+func refusal(dir string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if _, gone := os.Stat(filepath.Join(dir, "status")); errors.Is(gone, fs.ErrNotExist) {
+		return gone
+	}
+	return err
 }
 
 // Forget drops what is remembered of files that keep does not want any more.

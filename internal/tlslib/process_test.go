@@ -6,9 +6,12 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -170,4 +173,22 @@ func FuzzMaps(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The links of a process that is gone are refused, which is no lack of rights.
+func TestRefusal(t *testing.T) {
+	here := t.TempDir()
+	if err := os.WriteFile(filepath.Join(here, "status"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	denied := fmt.Errorf("open: %w", fs.ErrPermission)
+	if err := refusal(here, denied); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a process that is there: %v", err)
+	}
+	if err := refusal(filepath.Join(here, "gone"), denied); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a process that is gone: %v", err)
+	}
+	if err := refusal(filepath.Join(here, "gone"), io.ErrUnexpectedEOF); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("another error: %v", err)
+	}
 }
