@@ -301,13 +301,15 @@ func TestEBPFCases(t *testing.T) {
 	}
 }
 
-// targetsOf are the exchanges with a target of the list.
+// targetsOf are the exchanges with a target of the list, by their start: each
+// worker gives its connections when they end, in no order among workers.
 func targetsOf(all []*trace.Exchange, want []brief) (list []*trace.Exchange) {
 	for _, x := range all {
 		if slices.ContainsFunc(want, func(b brief) bool { return b.Target == x.Target }) {
 			list = append(list, x)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b *trace.Exchange) int { return int(a.Record.StartUnixNs - b.Record.StartUnixNs) })
 	return list
 }
 
