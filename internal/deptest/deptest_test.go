@@ -40,6 +40,7 @@ var ours = map[string]struct {
 	"sanitizer/detect":    {nil, "text to findings: credentials and personal data"},
 	"replayer":            {[]string{"trace", "internal/llmwire", "internal/sse", "internal/tokens"}, "records to requests on schedule"},
 	"analyzer":            {[]string{"trace", "trace/tracedir", "analyzer/stats"}, "runs to findings"},
+	"internal/fault":      {[]string{"trace", "internal/llmwire", "internal/sse"}, "faults put into exchanges, seeded"},
 	"analyzer/report":     {[]string{"trace", "analyzer"}, "findings to pages"},
 	"datasets":            {[]string{"trace", "trace/tracedir"}, "other people's traces"},
 

@@ -1,0 +1,10 @@
+package fault
+
+var blackhole = kind{
+	layer: Retrieval, name: "blackhole",
+	about: "the store is cut off: no answer comes until the client gives up, at last a reset",
+	params: []param{
+		{name: "timeout", unit: unitDuration, def: "1m", about: "when the connection is reset"},
+	},
+	leaves: func(*Spec) string { return "it lets no answer through" }, hidden: inner,
+}
