@@ -13,6 +13,7 @@ import (
 	"github.com/lambdac/lambdac/internal/hostcheck"
 	"github.com/lambdac/lambdac/internal/llmwire"
 	"github.com/lambdac/lambdac/internal/tokens"
+	"github.com/lambdac/lambdac/internal/yamlfile"
 	"github.com/lambdac/lambdac/recorder"
 	"github.com/lambdac/lambdac/trace"
 )
@@ -163,7 +164,7 @@ func (o *recordFlags) checkVantage() error {
 func record(c *cobra.Command, o *recordFlags) error {
 	if o.config != "" {
 		err := o.readConfig(o.config, c.Flags())
-		if wrong := (*configError)(nil); errors.As(err, &wrong) {
+		if _, wrong := errors.AsType[*yamlfile.Error](err); wrong {
 			return usage("the keys are in docs/schema/record-config.v1.json and lambdac record --help", "%w", err)
 		} else if err != nil {
 			return err

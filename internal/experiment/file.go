@@ -1,0 +1,189 @@
+package experiment
+
+// The values of File.APIVersion and File.Kind.
+const (
+	APIVersion = "lambdac/v1"
+	Kind       = "Experiment"
+)
+
+// Document is an experiment file. Durations are written as 90s or 20m, shares
+// as 5% or 0.05, counts as 2000 or 20M, rates as 12/s.
+type Document struct {
+	// APIVersion is lambdac/v1.
+	APIVersion string `json:"apiVersion"`
+	// Kind is Experiment.
+	Kind     string   `json:"kind"`
+	Metadata Metadata `json:"metadata"`
+	Spec     Spec     `json:"spec"`
+}
+
+// Metadata says which experiment it is.
+type Metadata struct {
+	// Name is made of a-z, 0-9, - and _; the run is written to runs/NAME where
+	// no other place is given.
+	Name string `json:"name"`
+}
+
+// Spec is the experiment.
+type Spec struct {
+	Trace  Trace  `json:"trace"`
+	Target Target `json:"target"`
+	Load   Load   `json:"load"`
+	// Sessions says when turns of a conversation are due: causal, strict or
+	// closed.
+	Sessions string `json:"sessions,omitempty"`
+	// Cancels says whether answers that the recorded client gave up on are given
+	// up at the same token; they are where nothing is said.
+	Cancels *bool `json:"cancels,omitempty"`
+	// Cache says how prompts relate across levels: as_trace, cold or primed.
+	Cache string `json:"cache,omitempty"`
+	// Faults are injected, each with name, layer, type, share, window, target
+	// and what its type takes.
+	Faults    []map[string]any `json:"faults,omitempty"`
+	Telemetry *Telemetry       `json:"telemetry,omitempty"`
+	// Probes are questions with known answers, mixed in: builtin. ProbeShare is
+	// their share of all requests, above 0 to 50% (default 5%).
+	Probes     string `json:"probes,omitempty"`
+	ProbeShare string `json:"probeShare,omitempty" schema:"number,string"`
+	// Objectives are limits that the run is judged by.
+	Objectives []Objective `json:"objectives,omitempty"`
+	Stop       Stop        `json:"stop,omitzero"`
+	// Baseline is a run that this one is compared with.
+	Baseline *Baseline `json:"baseline,omitempty"`
+
+	// Control, Arms, Expect, Retry and Schedule are reserved: not yet.
+	Control  any `json:"control,omitempty"`
+	Arms     any `json:"arms,omitempty"`
+	Expect   any `json:"expect,omitempty"`
+	Retry    any `json:"retry,omitempty"`
+	Schedule any `json:"schedule,omitempty"`
+}
+
+// Trace is what is replayed.
+type Trace struct {
+	// Path is a trace directory, as seen from the folder in which the program
+	// runs.
+	Path string `json:"path"`
+	// Select keeps the exchanges that match: "api_kind = 'openai.chat' and stream
+	// = true".
+	Select string `json:"select,omitempty"`
+}
+
+// Target is the service under test.
+type Target struct {
+	// URL is the base URL, without credentials.
+	URL string `json:"url"`
+	// HeadersFromEnv gives header fields by the names of the environment
+	// variables that hold their values.
+	HeadersFromEnv map[string]string `json:"headersFromEnv,omitempty"`
+	// Model is asked for instead of the recorded one.
+	Model string `json:"model,omitempty"`
+	// HTTP2 sends over HTTP/2.
+	HTTP2 bool `json:"http2,omitempty"`
+	// CA is a PEM file of the authority of an https target's certificate.
+	CA string `json:"ca,omitempty"`
+	// AllowProduction permits a target that was captured in the trace.
+	AllowProduction bool `json:"allowProduction,omitempty"`
+	// IgnoreEOS asks the service to generate up to the recorded length.
+	IgnoreEOS bool `json:"ignoreEOS,omitempty"`
+}
+
+// Load says which loads are held, and how. Exactly one of Rate, Levels, Scale
+// and Search is given.
+type Load struct {
+	// Mode is open: requests go out when they are due, however slow the answers.
+	Mode string `json:"mode,omitempty"`
+	// Scaling is superpose, thin, compress or resample.
+	Scaling string `json:"scaling,omitempty"`
+	// Rate is one load, requests per second.
+	Rate float64 `json:"rate,omitempty"`
+	// Levels are loads, requests per second; Scale are multiples of the recorded
+	// rate.
+	Levels []float64 `json:"levels,omitempty"`
+	Scale  []float64 `json:"scale,omitempty"`
+	Search *Search   `json:"search,omitempty"`
+	// Hold is the measured time of each level (default 60s), Warmup the time of
+	// the same load before it (default 10s), Drain how long answers may take
+	// after it, Ramp the part of the warm-up in which the load rises.
+	Hold   string `json:"hold,omitempty"`
+	Warmup string `json:"warmup,omitempty"`
+	Drain  string `json:"drain,omitempty"`
+	Ramp   string `json:"ramp,omitempty"`
+	// MaxIdle shortens gaps of the trace above it.
+	MaxIdle string `json:"maxIdle,omitempty"`
+	// Replicates is how often each load is held.
+	Replicates int `json:"replicates,omitempty"`
+	// Seed decides order, phases, thinning, prompts, and all resampling of the
+	// analysis (default 1).
+	Seed *uint64 `json:"seed,omitempty"`
+	// OnCap says what happens at stop.maxInFlight: drop or queue.
+	OnCap string `json:"onCap,omitempty"`
+}
+
+// Search chooses the loads from what each level shows.
+type Search struct {
+	// From and To bound the loads: multiples of the recorded rate, such as 0.5,
+	// or rates, such as 20/s.
+	From string `json:"from" schema:"number,string"`
+	To   string `json:"to" schema:"number,string"`
+	// Budget is the time that the levels may take in all.
+	Budget string `json:"budget,omitempty"`
+	// MaxLevels is the most levels.
+	MaxLevels int `json:"maxLevels,omitempty"`
+	// Objective is searched instead of λc, such as "error_rate 1%".
+	Objective string `json:"objective,omitempty"`
+	// Replicates is how often each load is held at least.
+	Replicates int `json:"replicates,omitempty"`
+}
+
+// Telemetry is what is sampled beside the load.
+type Telemetry struct {
+	// Host samples this machine: of use where the service runs on it.
+	Host bool `json:"host,omitempty"`
+	// GPU is auto (the default where Host is set) or off.
+	GPU string `json:"gpu,omitempty"`
+	// Server is a URL of metrics in Prometheus' text form; Servers are several.
+	Server  string   `json:"server,omitempty"`
+	Servers []string `json:"servers,omitempty"`
+}
+
+// Objective is a limit.
+type Objective struct {
+	// Metric is a latency metric, error_rate, shed_rate, lambda_c or lambda_slo.
+	Metric string `json:"metric"`
+	// Quantile in (0, 1), of latency metrics.
+	Quantile float64 `json:"quantile,omitempty"`
+	// Max is the highest good value of latencies and rates of requests; Min the
+	// lowest good load of lambda_c and lambda_slo.
+	Max string `json:"max,omitempty" schema:"number,string"`
+	Min string `json:"min,omitempty" schema:"number,string"`
+}
+
+// Stop says when a run ends early, and what it may use at most.
+type Stop struct {
+	// ErrorRate ends the run, such as "50% over 30s".
+	ErrorRate string `json:"errorRate,omitempty"`
+	// MaxInFlight is the client's own limit of open requests.
+	MaxInFlight int `json:"maxInFlight,omitempty"`
+	// MaxTokens bounds prompts and answers.
+	MaxTokens string `json:"maxTokens,omitempty" schema:"number,string"`
+	// MaxRate refuses loads above it, requests per second.
+	MaxRate float64 `json:"maxRate,omitempty"`
+	// MaxLag bounds the 99th percentile of the client's own delay.
+	MaxLag string `json:"maxLag,omitempty"`
+	// FirstToken, Idle and Total are deadlines of one request.
+	FirstToken string `json:"firstToken,omitempty"`
+	Idle       string `json:"idle,omitempty"`
+	Total      string `json:"total,omitempty"`
+}
+
+// Baseline is a run to compare with.
+type Baseline struct {
+	// Run is a run directory of the same trace; Control another run of the same
+	// build as it.
+	Run     string `json:"run"`
+	Control string `json:"control,omitempty"`
+	// Tolerance and ToleranceErrors are changes that do not matter.
+	Tolerance       string `json:"tolerance,omitempty" schema:"number,string"`
+	ToleranceErrors string `json:"toleranceErrors,omitempty" schema:"number,string"`
+}
