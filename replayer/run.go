@@ -66,6 +66,8 @@ type run struct {
 type Trace struct {
 	Manifest *trace.Manifest
 	Records  []*trace.Record
+	// Selected says in words which of the trace's exchanges Records are; "" = all.
+	Selected string
 }
 
 // Run holds each level in turn and writes a Record for every scheduled request.
@@ -113,6 +115,9 @@ func newRun(cfg *Config, tr Trace, out Output) (*run, error) {
 	r := &run{cfg: cfg, trace: tr, out: out}
 	r.target, _ = parseTarget(cfg.Target) // checked above
 	r.recs, r.leftOut = replayable(tr.Records)
+	if tr.Selected != "" {
+		r.leftOut = append(r.leftOut, tr.Selected)
+	}
 	if len(r.recs) == 0 {
 		return nil, inputError("see what the trace holds with: lambdac show TRACE",
 			"none of the trace's %d exchanges can be sent again", len(tr.Records))

@@ -214,7 +214,7 @@ func (d *demo) replay(ctx context.Context, tracePath, runPath string) error {
 		AllowProduction: true, SharedProcess: true, MaxLag: demoMaxLag, Dial: d.dial, Version: version,
 	}
 	cfg.Progress = newReplayProgress(d.ui, cfg, "replaying: ").show
-	result, err := replayTrace(ctx, cfg, tracePath, runPath, d.force)
+	result, err := replayTrace(ctx, cfg, replayJob{trace: tracePath, out: runPath, force: d.force})
 	if err != nil {
 		return err
 	}

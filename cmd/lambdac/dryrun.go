@@ -23,8 +23,8 @@ type outlook struct {
 }
 
 // dryRun prints what a replay would do.
-func dryRun(c *cobra.Command, cfg replayer.Config, path string, asJSON bool) error {
-	_, from, err := readTrace(path)
+func dryRun(c *cobra.Command, cfg replayer.Config, job replayJob, asJSON bool) error {
+	_, from, err := job.read()
 	if err != nil {
 		return err
 	}

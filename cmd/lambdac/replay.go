@@ -46,14 +46,18 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 	if err != nil {
 		return err
 	}
+	job := replayJob{trace: path, out: o.out, force: o.force}
+	if job.selection, err = parseSelection(o.selected); err != nil {
+		return &exitError{exitUsage, err, "such as --select \"api_kind = 'openai.chat' and input_tokens < 4000\""}
+	}
 	if o.dryRun {
-		return dryRun(c, cfg, path, o.asJSON)
+		return dryRun(c, cfg, job, o.asJSON)
 	}
 	u := newUI(c)
 	progress := newReplayProgress(u, cfg, "")
 	cfg.Progress = progress.show
 	end := progress.begin()
-	result, err := replayTrace(c.Context(), cfg, path, o.out, o.force)
+	result, err := replayTrace(c.Context(), cfg, job)
 	end()
 	if result == nil {
 		return err
@@ -84,12 +88,22 @@ func showRun(c *cobra.Command, u *ui, o *replayFlags, result *replayer.Result) e
 	return nil
 }
 
-// replayTrace replays the trace at path into a new run directory.
-func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, force bool) (*replayer.Result, error) {
-	dir, from, err := readTrace(path)
+// replayJob says what is replayed, and where the run goes.
+type replayJob struct {
+	trace     string
+	selection selection
+	// out is the run directory to make; force replaces one that is there.
+	out   string
+	force bool
+}
+
+// replayTrace replays a trace into a new run directory.
+func replayTrace(ctx context.Context, cfg replayer.Config, job replayJob) (*replayer.Result, error) {
+	dir, from, err := job.read()
 	if err != nil {
 		return nil, err
 	}
+	path, out := job.trace, job.out
 	unread, err := readBodies(dir, from.Records)
 	if err != nil {
 		return nil, err
@@ -102,7 +116,7 @@ func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, for
 	}
 	m := newManifest(trace.OriginReplay, dir.Manifest().Seal)
 	m.TimeBase = trace.TimeUnix
-	w, err := tracedir.Create(out, m, tracedir.Options{Force: force, Live: true})
+	w, err := tracedir.Create(out, m, tracedir.Options{Force: job.force, Live: true})
 	if err != nil {
 		return nil, err
 	}
@@ -123,18 +137,25 @@ func replayTrace(ctx context.Context, cfg replayer.Config, path, out string, for
 	return result, nil
 }
 
-// readTrace opens the trace at path and reads what a replay needs of it, but
-// the bodies.
-func readTrace(path string) (*tracedir.Dir, replayer.Trace, error) {
-	dir, err := tracedir.Open(path)
+// read opens the trace and reads what a replay needs of it, but the bodies.
+func (j *replayJob) read() (*tracedir.Dir, replayer.Trace, error) {
+	dir, err := tracedir.Open(j.trace)
 	if err != nil {
 		return nil, replayer.Trace{}, err
 	}
-	records, err := readRecords(dir)
+	all, err := readRecords(dir)
 	if err != nil {
 		return nil, replayer.Trace{}, err
 	}
-	return dir, replayer.Trace{Manifest: dir.Manifest(), Records: records}, nil
+	kept := j.selection.keep(all)
+	if len(kept) == 0 {
+		return nil, replayer.Trace{}, &exitError{exitUsage, fmt.Errorf("none of the trace's %d exchanges is selected", len(all)), "see what it holds with lambdac show " + j.trace}
+	}
+	from := replayer.Trace{Manifest: dir.Manifest(), Records: kept}
+	if len(j.selection) > 0 {
+		from.Selected = fmt.Sprintf("selected: %d of %d exchanges, %s", len(kept), len(all), j.selection)
+	}
+	return dir, from, nil
 }
 
 // readRecords reads a trace without its chunks, sorted by start.

@@ -30,6 +30,7 @@ type replayFlags struct {
 	shard    string
 	ca       string
 	startAt  string
+	selected string
 	out      string
 	force    bool
 	asJSON   bool
@@ -42,6 +43,7 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.Float64Var(&o.rate, "rate", 0, "one load, requests per second")
 	f.Float64SliceVar(&o.levels, "levels", nil, "`loads`, requests per second, such as 5,10,20")
 	f.Float64SliceVar(&o.scales, "scale", nil, "loads as `multiples` of the recorded rate, such as 0.5,1,2")
+	f.StringVar(&o.selected, "select", "", "replay the exchanges that meet a `condition` only, such as \"api_kind = 'openai.chat' and input_tokens < 4000\"")
 	o.search.register(f)
 	hideEmptyDefault(f, "levels", "scale", "search")
 	f.StringVar(&o.sessions, "sessions", "", "turns of a conversation: causal (default; not before the turn before has ended), strict (recorded times) or closed (think times only)")
