@@ -2,6 +2,7 @@ package sanitizer
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -11,7 +12,7 @@ const (
 	// unescaping.
 	blockBytes = 64
 	// maxBlocks bounds the numbering table: 34 MB of distinct text. The table
-	// takes about 30 MiB when full.
+	// takes about 20 MiB when full.
 	maxBlocks = 1 << 19
 	// maxBounds bounds the ends of texts of one request that are kept for
 	// finding its parent.
@@ -20,6 +21,11 @@ const (
 
 // block is the chained hash of a block, cut to 128 bits.
 type block [16]byte
+
+// number is the hash cut further, for the table of numbers, which is the
+// largest that a sanitizer has: that a block among a billion gets the number of
+// one of the half million in the table has a chance of 3e-5.
+func number(h *[sha256.Size]byte) uint64 { return binary.BigEndian.Uint64(h[:8]) }
 
 // chainer turns the texts of a request into block ids:
 //
@@ -40,9 +46,9 @@ type chainer struct {
 	// the end of a block.
 	in      []byte
 	borders []byte
-	known   *recent[block, int64]
+	known   *recent[uint64, int64]
 	next    int64
-	ids     []int64
+	ids     []int64 // the caller's after finish
 	// bounds are the hashes at the ends of the last texts, roles their roles;
 	// last is the hash of all of them.
 	bounds []block
@@ -54,14 +60,14 @@ type chainer struct {
 func newChainer() *chainer {
 	return &chainer{
 		in:    make([]byte, 0, 2*blockBytes),
-		known: newRecent[block, int64](maxBlocks),
+		known: newRecent[uint64, int64](maxBlocks),
 	}
 }
 
 // start begins a request whose chain starts at h0.
 func (c *chainer) start(h0 *[sha256.Size]byte) {
 	c.h = *h0
-	c.ids = c.ids[:0]
+	c.ids = []int64{}
 	c.bounds, c.roles = c.bounds[:0], c.roles[:0]
 	c.texts, c.last = 0, block{}
 	c.rewind()
@@ -100,7 +106,7 @@ func (c *chainer) add(role trace.Role, text []byte) {
 // close ends the open block and numbers it.
 func (c *chainer) close() {
 	c.hash()
-	key := block(c.h[:len(block{})])
+	key := number(&c.h)
 	id, ok := c.known.get(key)
 	if !ok {
 		id = c.next
@@ -117,7 +123,7 @@ func (c *chainer) finish() []int64 {
 		c.close()
 	}
 	clear(c.in[:cap(c.in)]) // the last of the text
-	return append(make([]int64, 0, len(c.ids)), c.ids...)
+	return c.ids
 }
 
 // peek is the hash of all content up to here, the open block left open.

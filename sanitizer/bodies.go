@@ -1,6 +1,7 @@
 package sanitizer
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -122,11 +123,20 @@ func (s *Sanitizer) keepRequest(x *trace.Exchange) bool {
 	if f := s.bodies.filler; f != nil && !s.tokenBlocks(x, f) {
 		return false
 	}
-	body, err := s.rewrite(make([]byte, 0, len(x.ReqBody)+len(x.ReqBody)/8), x.ReqBody, headerValue(x.ReqHeader, "content-type"), s.bodies.mode)
+	return s.keepBody(rec, trace.SideRequest, x.ReqBody, headerValue(x.ReqHeader, "content-type"))
+}
+
+// keepBody keeps a body that came whole; false where it cannot be read. What
+// is kept of media is short, and so is what holds it.
+func (s *Sanitizer) keepBody(rec *trace.Record, side trace.BodySide, body []byte, mediaType string) bool {
+	out, err := s.rewrite(make([]byte, 0, len(body)+len(body)/32+64), body, mediaType, s.bodies.mode)
 	if err != nil {
 		return false
 	}
-	rec.Bodies = append(rec.Bodies, trace.Body{RequestID: rec.RequestID, Side: trace.SideRequest, Body: body})
+	if cap(out) > 2*len(out) {
+		out = bytes.Clone(out)
+	}
+	rec.Bodies = append(rec.Bodies, trace.Body{RequestID: rec.RequestID, Side: side, Body: out})
 	return true
 }
 
@@ -159,12 +169,7 @@ func (s *Sanitizer) keepAnswer(x *trace.Exchange) bool {
 	if len(x.RespBody) == 0 {
 		return s.keepTexts(x)
 	}
-	body, err := s.rewrite(make([]byte, 0, len(x.RespBody)+len(x.RespBody)/8), x.RespBody, headerValue(x.RespHeader, "content-type"), s.bodies.mode)
-	if err != nil {
-		return false
-	}
-	rec.Bodies = append(rec.Bodies, trace.Body{RequestID: rec.RequestID, Side: trace.SideResponse, Body: body})
-	return true
+	return s.keepBody(rec, trace.SideResponse, x.RespBody, headerValue(x.RespHeader, "content-type"))
 }
 
 // saidAll reports a stream that came to its own end mark, though not to that of

@@ -61,6 +61,22 @@ func media(r *rand.Rand, size int) string {
 		base64.StdEncoding.EncodeToString(raw) + `"}}]}]}`
 }
 
+// oneText is a chat of size bytes of which one text is all, with escapes and
+// findings in it.
+func oneText(r *rand.Rand, size int) string {
+	var chat struct {
+		Messages []struct {
+			Content string `json:"content"`
+		} `json:"messages"`
+	}
+	_ = json.Unmarshal([]byte(keywordRich(r, size)), &chat) // was written above
+	var all strings.Builder
+	for _, m := range chat.Messages {
+		all.WriteString(m.Content)
+	}
+	return messages(all.String())
+}
+
 // cpuTime is what this process has used: on a busy machine, the only time that
 // says anything.
 func cpuTime() time.Duration {
@@ -155,6 +171,7 @@ func BenchmarkMemory(b *testing.B) {
 	}{
 		{"keywords=1", keywordRich(r, 16<<20-1<<16), 1},
 		{"keywords=8", keywordRich(r, 16<<20-1<<16), 8},
+		{"one text=8", oneText(r, 16<<20-1<<16), 8},
 		{"media=8", media(r, 16<<20-1<<10), 8},
 	} {
 		b.Run(row.name, func(b *testing.B) {

@@ -292,8 +292,10 @@ func TestCorpus(t *testing.T) {
 func TestCorpusCalibrated(t *testing.T) {
 	testenv.Calibration(t)
 	for _, mode := range corpusModes {
-		c := newCorpus(2)
-		t.Logf("%s: %d exchanges", mode, c.run(t, mode, func(yield func(planting)) { whole(len(c.kinds), c.places, yield) }))
+		t.Run(string(mode), func(t *testing.T) {
+			c := newCorpus(2)
+			t.Logf("%d exchanges", c.run(t, mode, func(yield func(planting)) { whole(len(c.kinds), c.places, yield) }))
+		})
 	}
 }
 

@@ -61,8 +61,8 @@ func (f *filler) key(text []byte) textKey { return textKey{maphash.Bytes(f.seed,
 // opens implements [texts].
 func (f *filler) opens() bool { return false }
 
-// text implements [texts].
-func (f *filler) text(dst, _, text []byte) []byte {
+// text implements [texts]. Words have nothing to escape.
+func (f *filler) text(dst, _, text []byte) (out []byte, same bool) {
 	key := f.key(text)
 	spans := f.plan[key]
 	if len(spans) == 0 {
@@ -70,10 +70,10 @@ func (f *filler) text(dst, _, text []byte) []byte {
 		if isIdentifier(text) {
 			joint = '_'
 		}
-		return f.wordsOf(text).append(dst, f.voc.Count(text), joint)
+		return f.wordsOf(text).append(dst, f.voc.Count(text), joint), false
 	}
 	f.plan[key] = spans[1:]
-	return f.chain.append(dst, spans[0])
+	return f.chain.append(dst, spans[0]), false
 }
 
 // name implements [texts]: at least two words, so that the members of an object

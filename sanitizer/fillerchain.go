@@ -31,7 +31,7 @@ type tokenChain struct {
 	open    []byte // the tokens of the open block, four bytes each
 	borders []byte
 	in      []byte
-	known   *recent[block, int64]
+	known   *recent[uint64, int64]
 	next    int64
 	ids     []int64
 	// hashes are those of the request's blocks, total its tokens so far.
@@ -42,7 +42,7 @@ type tokenChain struct {
 func newTokenChain(keys *keyring) *tokenChain {
 	return &tokenChain{
 		mac:   hmac.New(sha256.New, keys.derive("blocks").key),
-		known: newRecent[block, int64](maxBlocks),
+		known: newRecent[uint64, int64](maxBlocks),
 	}
 }
 
@@ -74,7 +74,7 @@ func (c *tokenChain) close() {
 	c.mac.Write(c.in)
 	c.mac.Sum(c.h[:0])
 	c.hashes = append(c.hashes, c.h)
-	key := block(c.h[:len(block{})])
+	key := number(&c.h)
 	id, ok := c.known.get(key)
 	if !ok {
 		id = c.next

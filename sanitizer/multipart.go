@@ -58,10 +58,6 @@ func (s *Sanitizer) rewriteMultipart(dst, body []byte, boundary string, t texts)
 }
 
 func (s *Sanitizer) rewritePart(dst []byte, part *multipart.Part, t texts) ([]byte, error) {
-	value, err := io.ReadAll(part)
-	if err != nil {
-		return nil, err
-	}
 	name := part.FormName()
 	kept := name
 	if !s.plainMember([]byte(name)) {
@@ -70,9 +66,13 @@ func (s *Sanitizer) rewritePart(dst []byte, part *multipart.Part, t texts) ([]by
 	}
 	dst = append(dst, "--"+safeBoundary+"\r\nContent-Disposition: form-data; name=\""+kept+"\""...)
 	if part.FileName() != "" {
+		size, err := io.Copy(io.Discard, part)
 		s.tally.add("file", "body", 1)
-		dst = append(dst, "; filename=\"len:"+strconv.Itoa(len(part.FileName()))+"\"\r\n\r\nlen:"+strconv.Itoa(len(value))+"\r\n"...)
-		return dst, nil
+		return append(dst, "; filename=\"len:"+strconv.Itoa(len(part.FileName()))+"\"\r\n\r\nlen:"+strconv.FormatInt(size, 10)+"\r\n"...), err
+	}
+	value, err := io.ReadAll(part)
+	if err != nil {
+		return nil, err
 	}
 	value, err = s.rewriteField(name, value, t)
 	return append(append(append(dst, "\r\n\r\n"...), value...), "\r\n"...), err

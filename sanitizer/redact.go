@@ -30,15 +30,18 @@ func newRedactor(keys *keyring, scanner *detect.Scanner, t *tally) *redactor {
 func (r *redactor) opens() bool { return true }
 
 // text implements [texts].
-func (r *redactor) text(dst, name, text []byte) []byte {
-	at := 0
-	for _, f := range r.find(name, text) {
-		dst = append(dst, text[at:f.Start]...)
+func (r *redactor) text(dst, name, text []byte) (out []byte, same bool) {
+	at, found := 0, r.find(name, text)
+	if len(found) == 0 {
+		return dst, true
+	}
+	for _, f := range found {
+		dst = appendInside(dst, text[at:f.Start])
 		span := text[f.Start:f.End]
 		dst = r.wordsOf(span).append(dst, r.voc.Count(span), ' ')
 		at = f.End
 	}
-	return append(dst, text[at:]...)
+	return appendInside(dst, text[at:]), false
 }
 
 // find are the findings in a text, counted; they are valid until the next call.

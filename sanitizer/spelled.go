@@ -16,7 +16,10 @@ const minSpelled = 9
 // mode would not keep the whole, each of its elements loses its value.
 func (w *walker) unspelled(name, list []byte) []byte {
 	text, n := spelled(list)
-	if n < minSpelled || bytes.Equal(w.t.text(nil, name, text), text) {
+	if n < minSpelled {
+		return list
+	}
+	if _, same := w.t.text([]byte{'"'}, name, text); same {
 		return list
 	}
 	out := append(make([]byte, 0, len(list)), '[')

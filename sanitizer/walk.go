@@ -11,11 +11,12 @@ import (
 )
 
 // texts is what a mode makes of what people and models wrote. Texts and names
-// are unescaped, and so is what is appended.
+// are unescaped.
 type texts interface {
-	// text appends to dst what replaces one text. name is that of the member
-	// that holds it, nil in lists.
-	text(dst, name, text []byte) []byte
+	// text appends to dst, which ends inside a JSON string, what replaces one
+	// text, escaped. same says that the text stays as it is and nothing was
+	// appended. name is that of the member that holds it, nil in lists.
+	text(dst, name, text []byte) (out []byte, same bool)
 	// name appends what replaces a name that is not made of known words: of a
 	// member in a text, of a tool, of a schema. It is the same wherever the
 	// name stands.
@@ -54,9 +55,7 @@ type walker struct {
 	// innermost begins in the body.
 	opened int
 	base   int64
-	// plain and out are reused memory: of a string without its escapes, and of
-	// what a mode made of it.
-	plain, out []byte
+	plain  []byte // memory for a string without its escapes
 }
 
 // rewrite appends the body with each value as the policy and the mode want it.
@@ -316,11 +315,24 @@ func (w *walker) open(dst, name, raw, value []byte, at int64, wanted bool) []byt
 			return w.quote(dst, out)
 		}
 	}
-	w.out = w.t.text(w.out[:0], name, value)
-	if bytes.Equal(w.out, value) && !bytes.Contains(value, replacement) {
-		return append(dst, raw...) // as it came, which takes less time
+	out, same := w.t.text(append(dst, '"'), name, value)
+	switch {
+	case !same:
+		return append(out, '"')
+	case bytes.Contains(value, replacement):
+		return w.quote(dst, value)
 	}
-	return w.quote(dst, w.out)
+	return append(dst, raw...) // as it came, which takes less time
+}
+
+// appendInside appends a part of a text to dst, which ends inside a JSON
+// string, escaped.
+func appendInside(dst, part []byte) []byte {
+	at := len(dst) - 1
+	last := dst[at]
+	dst, _ = jsontext.AppendQuote(dst[:at], part) // invalid UTF-8 becomes U+FFFD
+	dst[at] = last                                // where the part's own quote was put
+	return dst[:len(dst)-1]
 }
 
 // replacement is U+FFFD: what came may have been no UTF-8.

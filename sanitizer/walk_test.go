@@ -19,10 +19,26 @@ import (
 // letter, of a number a seven.
 type counting struct{ open bool }
 
-func (counting) text(dst, _, text []byte) []byte  { return fmt.Appendf(dst, "text %d", len(text)) }
+func (counting) text(dst, _, text []byte) ([]byte, bool) {
+	return fmt.Appendf(dst, "text %d", len(text)), false
+}
 func (counting) name(dst, name []byte) []byte     { return fmt.Appendf(dst, "n%d", len(name)) }
 func (counting) number(dst, _, raw []byte) []byte { return append(dst, '7') }
 func (c counting) opens() bool                    { return c.open }
+
+// textIn is what a mode makes of a text, unescaped.
+func textIn(t *testing.T, mode texts, text string) string {
+	t.Helper()
+	quoted, same := mode.text([]byte{'"'}, nil, []byte(text))
+	if same {
+		return text
+	}
+	var out string
+	if err := json.Unmarshal(append(quoted, '"'), &out); err != nil {
+		t.Fatalf("%v in %s", err, quoted)
+	}
+	return out
+}
 
 const jsonType = "application/json"
 
