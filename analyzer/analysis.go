@@ -217,14 +217,22 @@ type Modelled struct {
 
 // Inflection is the answer of one detector of a counter-intuitive turn.
 type Inflection struct {
-	ID        string   `json:"id"`
-	Verdict   Verdict  `json:"verdict"`
-	Indicated bool     `json:"indicated"`
-	Effect    Effect   `json:"effect"`
-	PValue    *float64 `json:"p_value"`
-	Evidence  []string `json:"evidence"`
-	Competing []string `json:"competing"`
-	Missing   string   `json:"missing,omitempty"`
+	ID      string  `json:"id"`
+	Verdict Verdict `json:"verdict"`
+	// Indicated: the turn is seen by its size, or by the rule it was published
+	// with, whether it is proven or not.
+	Indicated bool   `json:"indicated"`
+	Effect    Effect `json:"effect"`
+	// PValue is the largest of the tests that the verdict needs.
+	PValue *float64 `json:"p_value"`
+	// Evidence are the conditions of the verdict, each with what was measured.
+	Evidence []Evidence `json:"evidence"`
+	// Competing are other explanations, tested.
+	Competing []Cause `json:"competing"`
+	// Reason says in words what was or was not found.
+	Reason string `json:"reason,omitempty"`
+	// Missing says what an insufficient verdict lacks, and how much more it takes.
+	Missing string `json:"missing,omitempty"`
 }
 
 // Effect is a size with its interval and unit; nil = not measured.

@@ -24,8 +24,8 @@ type Options struct {
 var ErrNoRun = errors.New("not a run directory")
 
 // Analyze reads a run directory and returns what was found in it: equal
-// directories and options give equal results. It needs eight bytes of memory
-// per answered request.
+// directories and options give equal results. It needs 40 bytes of memory per
+// answered request, more per row of features, and never reads chunks.
 //
 // Errors match [ErrNoRun] where the directory has no levels; a row that cannot
 // be read is an error, a level that cannot be judged is not.
@@ -34,7 +34,11 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := readRuns(d, levels, o.Objectives)
+	seen, err := readAside(d)
+	if err != nil {
+		return nil, fmt.Errorf("analyze %q: %w", d.Path(), err)
+	}
+	runs, err := readRuns(d, levels, o.Objectives, seen)
 	if err != nil {
 		return nil, fmt.Errorf("analyze %q: %w", d.Path(), err)
 	}
@@ -53,6 +57,7 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 		}
 	}
 	a.judge(loads, runs, m.Run, o)
+	a.judgeAside(loads, seen)
 	return a, nil
 }
 
@@ -105,22 +110,9 @@ func newAnalysis(m *trace.Manifest, o Options) *Analysis {
 			TraceID: m.Run.TraceID, Target: m.Run.Target, Seed: m.Run.Seed, Loop: m.Run.Loop, Scaling: m.Run.Scaling,
 			WindowS: float64(m.Run.HoldNs) / 1e9, WarmupS: float64(m.Run.WarmupNs) / 1e9,
 		},
-		Levels: []Level{}, Objectives: []LambdaSLO{}, Inflections: notMeasured(), Families: []Family{}, Curve: []CurvePoint{},
+		Levels: []Level{}, Objectives: []LambdaSLO{}, Inflections: []Inflection{}, Families: []Family{}, Curve: []CurvePoint{},
 		Methods: Methods{Seed: o.Seed, Permutations: permutations, Bootstraps: bootstraps, Formulas: formulas()},
 	}
-}
-
-// notMeasured are the three inflection points before their detectors exist.
-func notMeasured() []Inflection {
-	ids := []string{"throughput_up_accuracy_down", "oom_below_cpu_60", "p99_jump_low_concurrency"}
-	var out []Inflection
-	for _, id := range ids {
-		out = append(out, Inflection{
-			ID: id, Verdict: Insufficient, Evidence: []string{}, Competing: []string{},
-			Missing: "this version does not measure it",
-		})
-	}
-	return out
 }
 
 // formulas name the method of each quantity.

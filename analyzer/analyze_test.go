@@ -246,7 +246,7 @@ func TestAnalyzeUnmeasuredTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs, err := readRuns(d, levels, []Objective{tpot})
+	runs, err := readRuns(d, levels, []Objective{tpot}, new(aside))
 	if err != nil {
 		t.Fatal(err)
 	}

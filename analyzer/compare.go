@@ -97,7 +97,7 @@ func readArm(d *tracedir.Dir, reader *pairReader) (*arm, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := readRuns(d, levels, nil)
+	runs, err := readRuns(d, levels, nil, new(aside))
 	if err != nil {
 		return nil, fmt.Errorf("compare %q: %w", d.Path(), err)
 	}

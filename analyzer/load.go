@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lambdac/lambdac/analyzer/stats"
+	"github.com/lambdac/lambdac/trace"
 )
 
 // load is one offered load with its runs.
@@ -57,11 +58,13 @@ func groupLoads(runs []*run, closed bool) []*load {
 
 // nominal is the load that was asked for: a rate, or in closed loop the number
 // in flight.
-func nominal(r *run, closed bool) float64 {
-	if closed && r.level.Concurrency != nil {
-		return float64(*r.level.Concurrency)
+func nominal(r *run, closed bool) float64 { return loadOf(&r.level, closed) }
+
+func loadOf(l *trace.Level, closed bool) float64 {
+	if closed && l.Concurrency != nil {
+		return float64(*l.Concurrency)
 	}
-	return r.level.OfferedPerS
+	return l.OfferedPerS
 }
 
 func sameLoad(a, b float64) bool { return max(a, b)-min(a, b) <= 1e-9*max(a, b) }

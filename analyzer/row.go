@@ -21,7 +21,9 @@ type row struct {
 	FinishReasons []string             `parquet:"finish_reasons,list,optional"`
 	ErrorType     *string              `parquet:"error_type,dict"`
 	ErrorCode     *string              `parquet:"error_code,dict"`
+	InputTokens   *int64               `parquet:"input_tokens"`
 	OutputTokens  *int64               `parquet:"output_tokens"`
+	ConnReused    *bool                `parquet:"conn_reused"`
 	N             *int32               `parquet:"n"`
 	Stream        bool                 `parquet:"stream"`
 }

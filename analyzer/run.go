@@ -21,9 +21,11 @@ type run struct {
 	// reasons say why the run is not judged; empty = it is.
 	reasons []string
 
-	// ttft are the times to first token of the answered requests, µs: eight
-	// bytes a request are the memory that an analysis needs.
-	ttft         []int64
+	// ttft are the times to first token of the answered requests, µs.
+	ttft []int64
+	// answers are the answered requests, probes the questions with known answers.
+	answers      []Answer
+	probes       []Probe
 	met          int64
 	unmeasured   int64 // answered, without a time that an objective bounds
 	outputTokens int64
@@ -98,6 +100,9 @@ func (r *run) take(w *row, objectives []Objective) {
 	}
 	if class == trace.ClassOK && w.TFirstTokenUs != nil {
 		r.ttft = append(r.ttft, *w.TFirstTokenUs)
+	}
+	if class == trace.ClassOK {
+		r.answers = w.answer(r.answers)
 	}
 	if r.judge(w, class, block, objectives) && class == trace.ClassOK {
 		r.met++
@@ -202,7 +207,9 @@ func deadlinesOf(m *trace.Run) deadlines {
 
 // readRuns reads the rows of a run directory into one run per level. Rows
 // outside every window (warm-up, drain) are left out.
-func readRuns(d *tracedir.Dir, levels []trace.Level, objectives []Objective) ([]*run, error) {
+//
+// Where there are features, their rows are joined with those of the requests.
+func readRuns(d *tracedir.Dir, levels []trace.Level, objectives []Objective, seen *aside) ([]*run, error) {
 	runs := make([]*run, len(levels))
 	byIndex := make(map[int32]*run, len(levels))
 	for i, level := range levels {
@@ -212,16 +219,17 @@ func readRuns(d *tracedir.Dir, levels []trace.Level, objectives []Objective) ([]
 		}
 		byIndex[level.Index] = runs[i]
 	}
-	for w, err := range tracedir.Rows[row](d) {
-		if err != nil {
-			return nil, fmt.Errorf("read requests: %w", err)
-		}
-		if w.Level == nil {
-			continue
-		}
-		if r := byIndex[*w.Level]; r != nil {
-			r.see(w, objectives)
-		}
+	var err error
+	if len(seen.features) > 0 {
+		err = eachRow(d, byIndex, func(r *run, w *joinedRow) {
+			r.see(&w.row, objectives)
+			r.join(w, seen)
+		}, func(w *joinedRow) *int32 { return w.Level })
+	} else {
+		err = eachRow(d, byIndex, func(r *run, w *row) { r.see(w, objectives) }, func(w *row) *int32 { return w.Level })
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, r := range runs {
 		r.reasons = r.invalid()

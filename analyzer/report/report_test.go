@@ -39,7 +39,7 @@ func foundRun() *analyzer.Analysis {
 		Headroom:           analyzer.Headroom{RecordedPeakPerS: new(15.0), Share: new(0.259)},
 		Curve:              []analyzer.CurvePoint{{OfferedPerS: 10, ErrorRate: 0.0016}, {OfferedPerS: 30, ErrorRate: 0.0378}},
 		Families:           []analyzer.Family{{Family: "onset", Link: "log", Critical: new(22.5), Allowed: true}},
-		Inflections:        []analyzer.Inflection{{ID: "oom_below_cpu_60", Verdict: analyzer.Insufficient, Missing: "no telemetry"}},
+		Inflections:        []analyzer.Inflection{foundTail(), {ID: "oom_below_cpu_60", Verdict: analyzer.Insufficient, Missing: "no telemetry"}},
 	}
 	a.Levels[0].TTFTUserUs = analyzer.Latency{Reason: "not streamed"}
 	a.Levels[2].Flags = []string{"in_flight_grew"}
@@ -51,6 +51,23 @@ func foundRun() *analyzer.Analysis {
 	}
 	a.Objectives = []analyzer.LambdaSLO{a.LambdaSLO}
 	return a
+}
+
+// foundTail is a tail at low load that one explanation is left for.
+func foundTail() analyzer.Inflection {
+	return analyzer.Inflection{
+		ID: "p99_jump_low_concurrency", Verdict: analyzer.Insufficient, Indicated: true, PValue: new(0.0143),
+		Effect: analyzer.Effect{Point: new(1.8), Low: new(1.5), High: new(2.2), Unit: "ratio"},
+		Evidence: []analyzer.Evidence{
+			{Name: "p99_ratio", State: analyzer.Holds, Point: new(1.8), Low: new(1.5), High: new(2.2), Unit: "ratio", PValue: new(0.0143), Text: "P99 at 2/s over that at 8/s"},
+			{Name: "gpu_idle", State: analyzer.Holds, Point: new(12.0), Unit: "%", Text: "SM activity"},
+		},
+		Competing: []analyzer.Cause{
+			{Name: "clock_ramp", State: analyzer.Unknown, Text: "the SM clock at both loads"},
+			{Name: "prompt_mix", State: analyzer.Fails, Text: "the ratio is 1.79"},
+		},
+		Missing: "the SM clock at both loads",
+	}
 }
 
 func TestText(t *testing.T) {
@@ -69,6 +86,16 @@ run: valid, 3 levels run of 1m0s each after 6s warm-up, open loop, scaling super
 λ_SLO   error_rate 1%: found, holds at 20.00, broken at 30.00 req/s
 scaling γ = 2.500/s, α = 0.0210, β = 0.00115 (95 % 0.000900–0.00140); throughput peaks at 29.2 in flight (95 % 26.0–33.5) with 28.40/s
 first to break: not known: brackets overlap
+
+inflection points
+  III  P99 jump at low load: insufficient, indicated
+      effect × 1.80 (95 % 1.50–2.20); p = 0.014; missing: the SM clock at both loads
+      p99 ratio      holds      × 1.80  P99 at 2/s over that at 8/s
+      gpu idle       holds      12.0 %  SM activity
+      or clock ramp  not known          the SM clock at both loads
+      or prompt mix  ruled out          the ratio is 1.79
+  II  out of memory below 60 % CPU: insufficient
+      missing: no telemetry
 `
 	var b strings.Builder
 	if err := Text(&b, foundRun()); err != nil {
@@ -137,7 +164,7 @@ func TestHTML(t *testing.T) {
 		"prefers-color-scheme: dark": 2,
 		"@media print":               1,
 		"&lt;script&gt;alert(1)&lt;": 1,
-		"<td>–</td>":                 13, // what is unknown is never 0: 3 of a latency, 2 a level, 1 of a detector, 3 of a family
+		"<td>–</td>":                 14, // what is unknown is never 0: 3 of a latency, 2 a level, 2 of a detector's evidence, 3 of a family
 		"not streamed":               1,
 		"no telemetry":               1,
 		"NaN":                        0,

@@ -17,6 +17,7 @@ func Text(w io.Writer, a *analyzer.Analysis) error {
 	textValidity(&b, a)
 	textLevels(&b, a)
 	textFindings(&b, a)
+	textInflections(&b, a)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}

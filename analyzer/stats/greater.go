@@ -21,8 +21,7 @@ func Greater(a, b []float64) (meanB, meanA, p float64) {
 	case math.IsInf(t, 0):
 		return meanB, meanA, max(0, -math.Copysign(1, t))
 	}
-	nu := (va + vb) * (va + vb) / (va*va/float64(len(a)-1) + vb*vb/float64(len(b)-1))
-	return meanB, meanA, distuv.StudentsT{Sigma: 1, Nu: nu}.Survival(t)
+	return meanB, meanA, distuv.StudentsT{Sigma: 1, Nu: satterthwaite(va, vb, len(a), len(b))}.Survival(t)
 }
 
 func meanVariance(xs []float64) (mean, variance float64) {

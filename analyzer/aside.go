@@ -1,0 +1,177 @@
+package analyzer
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io"
+	"strings"
+
+	"github.com/lambdac/lambdac/trace"
+	"github.com/lambdac/lambdac/trace/tracedir"
+)
+
+// aside is what a run directory holds beside its requests. The zero value is
+// that of a table.
+type aside struct {
+	telemetry Telemetry
+	marks     []trace.Mark
+	// features are those of each request that has any, by a hash of its id.
+	features map[uint64]*feature
+}
+
+// feature is the part of a request's features that is kept: texts are not, and
+// token bins are summed as they are read.
+type feature struct {
+	probe     string
+	score     *float64
+	in, out   *int32
+	method    string
+	run       *run // nil = not in a window
+	startedAt int64
+}
+
+// readAside reads telemetry, marks and features.
+func readAside(d *tracedir.Dir) (*aside, error) {
+	a := &aside{features: make(map[uint64]*feature)}
+	for s, err := range tracedir.Rows[trace.Sample](d) {
+		if err != nil {
+			return nil, fmt.Errorf("read telemetry: %w", err)
+		}
+		a.telemetry.Add(s)
+	}
+	var err error
+	if a.marks, err = d.Marks(); err != nil {
+		return nil, err
+	}
+	names := make(map[string]string)
+	for f, err := range tracedir.Rows[trace.Features](d) {
+		if err != nil {
+			return nil, fmt.Errorf("read features: %w", err)
+		}
+		kept := &feature{in: f.InCluster, out: f.OutCluster, score: f.ProbeScore}
+		if f.ClusterMethod != nil {
+			kept.method = interned(names, *f.ClusterMethod)
+		}
+		if f.ProbeID != nil {
+			kept.probe = interned(names, *f.ProbeID)
+		}
+		a.features[hashID(f.RequestID)] = kept
+	}
+	return a, nil
+}
+
+// interned returns a name so that equal names share their bytes.
+func interned(names map[string]string, name string) string {
+	if kept, ok := names[name]; ok {
+		return kept
+	}
+	names[name] = name
+	return name
+}
+
+func hashID(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, id)
+	return h.Sum64()
+}
+
+// joinedRow is a row with what joins it to its features.
+type joinedRow struct {
+	row
+
+	RequestID   string   `parquet:"request_id"`
+	Seed        *int64   `parquet:"seed"`
+	Temperature *float64 `parquet:"temperature"`
+}
+
+// eachRow reads the requests of a directory that belong to a run.
+func eachRow[T any](d *tracedir.Dir, runs map[int32]*run, see func(*run, *T), level func(*T) *int32) error {
+	for w, err := range tracedir.Rows[T](d) {
+		if err != nil {
+			return fmt.Errorf("read requests: %w", err)
+		}
+		if l := level(w); l != nil && runs[*l] != nil {
+			see(runs[*l], w)
+		}
+	}
+	return nil
+}
+
+// answer appends what the detectors take of an answered request.
+func (r *row) answer(answers []Answer) []Answer {
+	a := Answer{StartUnixNs: r.StartUnixNs}
+	switch {
+	case r.TFirstTokenUs != nil:
+		a.LatencyUs = *r.TFirstTokenUs
+	case r.TEndUs != nil:
+		a.LatencyUs = *r.TEndUs
+	default:
+		return answers
+	}
+	if r.TSentUs != nil {
+		a.LagUs = *r.TSentUs
+	}
+	if r.InputTokens != nil {
+		a.InputTokens = int32(min(*r.InputTokens, 1<<31-1))
+	}
+	if r.ConnReused != nil {
+		if a.Conn = ConnOpened; *r.ConnReused {
+			a.Conn = ConnReused
+		}
+	}
+	return append(answers, a)
+}
+
+// join takes the features of a row that is due in the run's window.
+func (r *run) join(w *joinedRow, seen *aside) {
+	f := seen.features[hashID(w.RequestID)]
+	if f == nil || !r.level.InWindow(w.StartUnixNs) || len(w.Faults) > 0 {
+		return
+	}
+	f.run, f.startedAt = r, w.StartUnixNs
+	result := w.result()
+	if f.probe == "" || result.Class() == trace.ClassExcluded {
+		return
+	}
+	p := Probe{ID: f.probe, Score: f.score, Cut: w.cut()}
+	if result.Class() != trace.ClassOK {
+		p.Score = nil
+	}
+	r.probes = append(r.probes, p)
+}
+
+// cut reports whether the answer ended at its token limit.
+func (r *row) cut() bool {
+	for _, reason := range r.FinishReasons {
+		switch strings.ToLower(reason) {
+		case "length", "max_tokens", "max_output_tokens", "model_length", "incomplete":
+			return true
+		}
+	}
+	return false
+}
+
+// judgeAside fills what needs more than the counts of the requests.
+func (a *Analysis) judgeAside(loads []*load, seen *aside) {
+	a.Inflections = Inflections(a.observe(loads, seen))
+}
+
+// observe hands the judged runs to the detectors.
+func (a *Analysis) observe(loads []*load, seen *aside) Observation {
+	o := Observation{Closed: a.closed(), Telemetry: &seen.telemetry, QuietUpTo: a.LambdaSLO.Low, Seed: a.Methods.Seed}
+	if o.QuietUpTo == nil {
+		o.QuietUpTo = a.LambdaC.Low
+	}
+	for _, l := range loads {
+		for _, r := range l.judged {
+			o.Runs = append(o.Runs, ObservedRun{
+				Level: r.level, Answered: r.tally.OK, OutputTokens: r.outputTokens, Answers: r.answers, Probes: r.probes,
+				Overloaded: l.grew || !l.steady || float64(r.tally.Failed()) > overloadedAbove*float64(r.tally.Offered()),
+			})
+		}
+	}
+	return o
+}
+
+// overloadedAbove is the error rate above which a load is not quiet.
+const overloadedAbove = 0.05
