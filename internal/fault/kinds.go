@@ -21,6 +21,8 @@ type kind struct {
 	// this one acts; "" = it hides none.
 	leaves func(*Spec) string
 	hidden func(self, other *kind) bool
+	// make returns what it does; nil: the network does it.
+	make func(*Spec) action
 }
 
 // kinds is the table, from the outermost: a fault acts on what those after it

@@ -1,6 +1,9 @@
 package fault
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 var latencySpike = kind{
 	layer: Service, name: "latency-spike",
@@ -9,4 +12,21 @@ var latencySpike = kind{
 		{name: "to", unit: unitDuration, def: "180ms", about: "the earliest first byte of an answer, from the send"},
 	},
 	lasts: 500 * time.Millisecond,
+	make:  makeLatencySpike,
+}
+
+func makeLatencySpike(s *Spec) action {
+	to := s.duration("to")
+	return func(c *call, next sender) (*http.Response, error) {
+		start := time.Now()
+		resp, err := next()
+		if left := to - time.Since(start); err == nil && left > 0 {
+			c.acted()
+			if err := c.wait(left); err != nil {
+				_ = resp.Body.Close()
+				return nil, err
+			}
+		}
+		return resp, err
+	}
 }
