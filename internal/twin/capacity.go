@@ -76,7 +76,7 @@ func (v *virtual) capacity(wantErr float64) Estimate {
 // Point is the error rate at one offered load.
 type Point struct {
 	OfferedPerS float64 `json:"offered_per_s"`
-	// ErrorRate is (sheds + errors) ÷ offered, the errors in expectation;
+	// ErrorRate is (sheds + errors) ÷ offered, those by ErrorRate in expectation;
 	// StdErr is its standard error.
 	ErrorRate float64 `json:"error_rate"`
 	StdErr    float64 `json:"std_err"`
@@ -162,8 +162,9 @@ func (v *virtual) submit(atNs int64) {
 }
 
 // point measures the error rate at one load to the given standard error. Only
-// the sheds are counted: whether a job fails by ErrorRate is independent of
-// all else, so its expectation is exact where its count would add noise.
+// sheds and what pathologies break are counted: whether a job fails by ErrorRate
+// is independent of all else, so its expectation is exact where its count would
+// add noise.
 func (v *virtual) point(load, wantErr float64) Point {
 	perBatch := max(minPerBatch, 8*v.places())
 	for n := 0; n < perBatch && v.work() < workLimit/2; n += leastPerBatch { // warm-up
@@ -172,17 +173,17 @@ func (v *virtual) point(load, wantErr float64) Point {
 	perBatch = v.affordable(perBatch)
 	for {
 		rates := make([]float64, batches)
-		var shed, n int64
+		var shed, broken, n int64
 		for i := range rates {
-			s, all := v.poisson(load, perBatch)
-			shed, n = shed+s, n+all
-			rates[i] = share(s, all)
+			s, b, all := v.poisson(load, perBatch)
+			shed, broken, n = shed+s, broken+b, n+all
+			rates[i] = share(s+b, all)
 		}
 		stdErr := batchError(rates, perBatch)
 		if stdErr <= wantErr || v.spent() {
 			base, blocked := v.engine.p.ErrorRate, share(shed, n)
 			return Point{
-				OfferedPerS: load, ErrorRate: base + (1-base)*blocked,
+				OfferedPerS: load, ErrorRate: base + (1-base)*blocked + share(broken, n),
 				// where no shed was seen, one more request might have been
 				StdErr:   (1 - base) * max(stdErr, share(1, n)),
 				ShedRate: blocked, Requests: n,
@@ -203,8 +204,8 @@ func share(part, all int64) float64 {
 func (v *virtual) places() int { return v.engine.p.MaxRunning + max(v.engine.p.MaxQueue, 0) }
 
 // poisson lets n jobs arrive and returns how many of those that ended
-// meanwhile were shed, and all.
-func (v *virtual) poisson(load float64, n int) (shed, all int64) {
+// meanwhile were shed, how many broken, and all.
+func (v *virtual) poisson(load float64, n int) (shed, broken, all int64) {
 	before := v.engine.stats
 	for range n {
 		v.atNs += v.r.ExpFloat64() / load * 1e9
@@ -213,8 +214,8 @@ func (v *virtual) poisson(load float64, n int) (shed, all int64) {
 		v.submit(at)
 	}
 	st := v.engine.stats
-	shed = st.Shed - before.Shed
-	return shed, shed + st.Failed - before.Failed + st.Done - before.Done
+	shed, broken = st.Shed-before.Shed, st.Broken-before.Broken
+	return shed, broken, shed + broken + st.Failed - before.Failed + st.Done - before.Done
 }
 
 // batchError is the standard error of the mean of batches. Small ones depend on

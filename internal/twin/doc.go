@@ -38,4 +38,11 @@
 //
 // The served mix equals the offered mix, because a request is shed by the
 // number in the system and never by its size.
+//
+// # Pathologies
+//
+// A server can be given faults of its own ([Pathologies]), each off by default.
+// What they would show on the instruments of its host and its GPU is in the
+// [Reading] of each second, once [Engine.Watch] was called. What a pathology
+// breaks counts as an error on top of ε above.
 package twin

@@ -3,6 +3,7 @@ package twin
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Never is the time of an event that does not come.
@@ -29,6 +30,12 @@ type Engine struct {
 	work    int64 // what was simulated: sequences of steps and blocks looked at
 	events  []Event
 	spare   []*seq
+
+	// Of pathologies and of whoever watches; empty in a healthy server.
+	hooks  hooks
+	memory *memory
+	watch  *watch
+	idleAt int64 // end of the last step
 }
 
 // seq is a job on its way through the server.
@@ -48,6 +55,13 @@ type seq struct {
 	arrived  bool
 	active   bool // in the batch
 	blocked  blockade
+
+	wrong   bool // known with the first token
+	cutAt   int  // the token after which its stream breaks off, 0 = none
+	evicted int  // times
+	slow    bool // of the slow tenant
+	buffer  []int32
+	order   int8 // of the blocks of buffer
 }
 
 // total is the number of tokens whose KV the next token needs.
@@ -58,7 +72,13 @@ func New(p Params, seed uint64) (*Engine, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("set up engine: %w", err)
 	}
-	return &Engine{p: p, seed: seed, stepEnd: Never, open: map[uint64]*seq{}, kv: newPool(p)}, nil
+	e := &Engine{p: p, seed: seed, stepEnd: Never, open: map[uint64]*seq{}, kv: newPool(p)}
+	for _, x := range Pathologies() {
+		if slices.Contains(p.Pathologies, x.Name) {
+			x.attach(e)
+		}
+	}
+	return e, nil
 }
 
 // Submit hands in a job, which arrives at its ArriveNs, or now if that has
@@ -74,6 +94,9 @@ func (e *Engine) Submit(j Job) error {
 	s := e.newSeq()
 	s.job = j
 	s.doomed = e.p.ErrorRate > 0 && unit(hashOf(hashOf(e.seed, streamError), j.ID)) < e.p.ErrorRate
+	for _, take := range e.hooks.submit {
+		take(s)
+	}
 	e.open[j.ID] = s
 	e.stats.Submitted++
 	e.at(due{at: j.ArriveNs, job: j.ID, s: s})
@@ -112,6 +135,7 @@ func (e *Engine) Advance(untilNs int64) []Event {
 		if next > untilNs || next == Never {
 			break
 		}
+		e.watch.until(e, next)
 		e.now = next
 		if e.stepEnd == next {
 			e.endStep()
@@ -124,6 +148,7 @@ func (e *Engine) Advance(untilNs int64) []Event {
 		}
 	}
 	if untilNs != Never {
+		e.watch.until(e, untilNs+1)
 		e.now = max(e.now, untilNs)
 	}
 	return e.events
@@ -202,6 +227,6 @@ func (e *Engine) newSeq() *seq {
 }
 
 func (e *Engine) recycle(s *seq) {
-	*s = seq{shared: s.shared[:0]}
+	*s = seq{shared: s.shared[:0], buffer: s.buffer[:0]}
 	e.spare = append(e.spare, s)
 }

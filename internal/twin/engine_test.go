@@ -35,7 +35,7 @@ func run(t *testing.T, p Params, seed uint64, jobs ...Job) (*Engine, []Event) {
 	return e, slices.Clone(e.Advance(Never))
 }
 
-var eventNames = [...]string{"admitted", "first_token", "token", "done", "shed", "failed", "cancelled", "preempted"}
+var eventNames = [...]string{"admitted", "first_token", "token", "done", "shed", "failed", "cut", "cancelled", "preempted"}
 
 // script writes events as "ms job kind", which is easy to compare by hand.
 func script(events []Event) []string {

@@ -8,6 +8,13 @@ const (
 	streamArrivals
 	streamStart
 	streamSalt
+	streamWrong
+	streamPins
+	streamPinned
+	streamCut
+	streamStall
+	streamTenant
+	streamJitter
 )
 
 // hashOf mixes two words into one with the finalizer of SplitMix64 (Steele,

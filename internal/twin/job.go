@@ -12,6 +12,9 @@ type Job struct {
 	// OutputTokens is the length of the answer; 0 (or less) is a request
 	// without generation, such as an embedding.
 	OutputTokens int
+	// Tenant is whose request it is, 0 = not known; see the pathology
+	// slow-tenant.
+	Tenant uint64
 	// Blocks are the keys of the prompt's full blocks of [BlockTokens] tokens,
 	// in order. Keys are chained: equal keys mean equal content from the
 	// prompt's start to the block's end. nil = shares nothing. The engine
@@ -33,8 +36,12 @@ const (
 	// Shed: refused at arrival because the server was full; Status 429 or 503.
 	Shed
 	// Failed: Status 500 at the end of its service without having shown any
-	// token, or 400 at arrival because it exceeds the context.
+	// token, or 400 at arrival because it exceeds the context. With a Cause, it
+	// is a pathology's.
 	Failed
+	// Cut: the stream broke off after Token tokens, or the connection before an
+	// answer in one piece.
+	Cut
 	// Cancelled: the client went away.
 	Cancelled
 	// Preempted: lost its place in the batch for want of KV blocks.
@@ -56,4 +63,19 @@ type Event struct {
 	// Status is the HTTP status of Shed and Failed, else 0.
 	Status int16
 	Kind   EventKind
+	// Cause of Failed.
+	Cause Cause
+	// Wrong, of FirstToken and Done: the answer is a wrong one.
+	Wrong bool
 }
+
+// Cause is which pathology failed a job.
+type Cause uint8
+
+const (
+	CauseNone Cause = iota
+	// OutOfMemory: an allocation for the job failed, status 500.
+	OutOfMemory
+	// Evicted: its KV blocks were taken away once too often, status 503.
+	Evicted
+)

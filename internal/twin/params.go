@@ -62,6 +62,10 @@ type Params struct {
 	// at the end of their service, in [0, 1). Drawn by hash of seed and job
 	// id, so it depends on neither load nor time.
 	ErrorRate float64 `json:"error_rate"`
+	// WrongRate is the share of the answers that are wrong whatever the load,
+	// in [0, 1): what a client sees of it are wrong answers to questions whose
+	// answers are known. Drawn as ErrorRate is.
+	WrongRate float64 `json:"wrong_rate"`
 	// ServeAbandoned: the server does not notice that a client went away and
 	// serves the request to its end. Otherwise its slot is free from the end
 	// of the step.
@@ -86,6 +90,10 @@ type Params struct {
 	RetainRatio float64 `json:"retain_ratio"`
 	// Eviction is EvictLRU or EvictWindow.
 	Eviction Eviction `json:"eviction"`
+
+	// Pathologies are the faults of its own that the server has, by the names of
+	// [Pathologies]; empty = healthy.
+	Pathologies []string `json:"pathologies"`
 }
 
 // DefaultParams is a mid-size server: batches of 64, a queue of 128, prefix
@@ -105,6 +113,7 @@ func DefaultParams() Params {
 		PrefixCaching:   true,
 		RetainRatio:     1,
 		Eviction:        EvictLRU,
+		Pathologies:     []string{},
 	}
 }
 
@@ -152,6 +161,7 @@ func DemoParams(seed uint64) Params {
 		KVBlocks:        8192,
 		RetainRatio:     1,
 		Eviction:        EvictLRU,
+		Pathologies:     []string{},
 	}
 	return p.Faster(capacity / demoAtUnit)
 }
@@ -167,7 +177,7 @@ func (p Params) Faster(factor float64) Params {
 
 // Validate reports every field that is out of its range.
 func (p Params) Validate() error {
-	return errors.Join(p.validateCosts(), p.validateQueue(), p.validateKV())
+	return errors.Join(p.validateCosts(), p.validateQueue(), p.validateKV(), p.validatePathologies())
 }
 
 func (p Params) validateCosts() error {
@@ -187,6 +197,7 @@ func (p Params) validateQueue() error {
 		need(p.ShedStatus == 429 || p.ShedStatus == 503, "shed_status", p.ShedStatus, "429 or 503"),
 		need(p.RetryAfter >= 0, "retry_after", p.RetryAfter, "≥ 0"),
 		need(p.ErrorRate >= 0 && p.ErrorRate < 1, "error_rate", p.ErrorRate, "in [0, 1)"),
+		need(p.WrongRate >= 0 && p.WrongRate < 1, "wrong_rate", p.WrongRate, "in [0, 1)"),
 	)
 }
 

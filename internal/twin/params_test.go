@@ -30,6 +30,8 @@ func TestValidate(t *testing.T) {
 		{"shed_status", func(p *Params) { p.ShedStatus = 500 }},
 		{"retry_after", func(p *Params) { p.RetryAfter = -1 }},
 		{"error_rate", func(p *Params) { p.ErrorRate = 1 }},
+		{"wrong_rate", func(p *Params) { p.WrongRate = -0.1 }},
+		{"pathologies", func(p *Params) { p.Pathologies = []string{KVFragmentation, MemoryExhaustion} }},
 		{"kv_blocks", func(p *Params) { p.KVBlocks = 0 }},
 		{"max_context", func(p *Params) { p.MaxContext = -1 }},
 		{"cache_blocks", func(p *Params) { p.CacheBlocks = p.KVBlocks + 1 }},

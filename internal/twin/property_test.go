@@ -2,6 +2,7 @@ package twin
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -21,6 +22,9 @@ func FuzzEngine(f *testing.F) {
 			t.Fatalf("random parameters %+v: %v", p, err)
 		}
 		jobs, cancels := randomJobs(r, 200)
+		if shape%2 == 0 {
+			e.Watch()
+		}
 		ledger := newLedger(t)
 		for _, j := range jobs {
 			ledger.read(checkedAdvance(t, e, j.ArriveNs))
@@ -54,6 +58,12 @@ func randomParams(r *rand.Rand) Params {
 	if r.IntN(2) == 0 {
 		p.Eviction = EvictWindow
 	}
+	p.WrongRate = r.Float64() * 0.3
+	for _, x := range Pathologies() {
+		if r.IntN(4) == 0 && (x.Name != MemoryExhaustion || !slices.Contains(p.Pathologies, KVFragmentation)) {
+			p.Pathologies = append(p.Pathologies, x.Name)
+		}
+	}
 	return p
 }
 
@@ -71,7 +81,7 @@ func checkedAdvance(t *testing.T, e *Engine, until int64) []Event {
 	if len(e.running) > e.p.MaxRunning {
 		t.Fatalf("%d run, at most %d may", len(e.running), e.p.MaxRunning)
 	}
-	if st := e.Stats(); st.Submitted != st.Done+st.Failed+st.Refused+st.Shed+st.Cancelled+st.Open {
+	if st := e.Stats(); st.Submitted != st.Done+st.Failed+st.Refused+st.Shed+st.Cancelled+st.Broken+st.Open {
 		t.Fatalf("jobs do not add up: %+v", st)
 	}
 	return events
@@ -102,7 +112,7 @@ func (l *ledger) read(events []Event) {
 		switch {
 		case ev.Kind.Ends():
 			l.ended[ev.Job] = ev.Kind
-			if ev.Kind == Done && ev.Token != l.tokens[ev.Job] {
+			if (ev.Kind == Done || ev.Kind == Cut) && ev.Token != l.tokens[ev.Job] {
 				l.t.Fatalf("%+v after %d tokens", ev, l.tokens[ev.Job])
 			}
 		case ev.Kind == FirstToken || ev.Kind == Token:
@@ -122,6 +132,9 @@ func (l *ledger) close(e *Engine, jobs int) {
 	}
 	if st.Running != 0 || st.Waiting != 0 || e.kv.inUse() != 0 || st.KVUsage != 0 {
 		l.t.Fatalf("left over: %+v", st)
+	}
+	if m := e.memory; m != nil && m.zone.pages != len(m.zone.free)-len(m.pinned) {
+		l.t.Fatalf("host memory: %d of %d pages free, %d pinned", m.zone.pages, len(m.zone.free), len(m.pinned))
 	}
 	if e.kv.shared != e.kv.kept.n || e.kv.kept.n > e.kv.limit || len(e.kv.byKey) != e.kv.kept.n {
 		l.t.Fatalf("cache: %d shared, %d kept of %d, %d keys", e.kv.shared, e.kv.kept.n, e.kv.limit, len(e.kv.byKey))

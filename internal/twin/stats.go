@@ -3,7 +3,7 @@ package twin
 // Stats are the engine's counters since its start and its gauges now. Over all
 // jobs
 //
-//	Submitted = Done + Failed + Refused + Shed + Cancelled + Open
+//	Submitted = Done + Failed + Refused + Shed + Cancelled + Broken + Open
 type Stats struct {
 	Submitted int64
 	Done      int64
@@ -11,6 +11,8 @@ type Stats struct {
 	Refused   int64 // status 400
 	Shed      int64
 	Cancelled int64
+	// Broken by a pathology: cut, out of memory, evicted for good.
+	Broken int64
 	// Open jobs have been submitted and have no end yet.
 	Open int64
 
@@ -48,10 +50,15 @@ func (st *Stats) count(ev Event) {
 		st.Shed++
 	case Cancelled:
 		st.Cancelled++
+	case Cut:
+		st.Broken++
 	case Failed:
-		if ev.Status == 500 {
+		switch {
+		case ev.Cause != CauseNone:
+			st.Broken++
+		case ev.Status == 500:
 			st.Failed++
-		} else {
+		default:
 			st.Refused++
 		}
 	}

@@ -18,7 +18,12 @@ func (e *Engine) beginStep() {
 	if len(e.running) == 0 {
 		return
 	}
-	length := e.p.StepFixed + time.Duration(plan.prefill)*e.p.PerPrefillToken + time.Duration(plan.sequences)*e.p.PerSequence
+	work := time.Duration(plan.prefill)*e.p.PerPrefillToken + time.Duration(plan.sequences)*e.p.PerSequence
+	length := e.p.StepFixed + work
+	for _, delay := range e.hooks.delay {
+		length += delay(length)
+	}
+	e.watch.step(e.now, length, work, e.p.StepFixed)
 	e.stepEnd = e.now + max(int64(length), 1)
 	e.stats.Steps++
 	e.work += int64(plan.sequences)
@@ -42,11 +47,13 @@ func (e *Engine) planRunning(plan *stepPlan, s *seq) {
 		return
 	}
 	for !e.grow(s, s.computed+chunk) {
-		victim := e.running[len(e.running)-1]
-		e.preempt(victim)
 		plan.preempted = true
-		if victim == s {
-			return
+		for range e.victims() {
+			victim := e.running[len(e.running)-1]
+			e.preempt(victim)
+			if victim == s {
+				return
+			}
 		}
 	}
 	e.schedule(plan, s, chunk)
@@ -114,6 +121,12 @@ func (e *Engine) admit(plan *stepPlan, s *seq) bool {
 	}
 	s.blocked = blockade{}
 	e.waiting.pop()
+	if !e.memory.admit(e, s) {
+		e.release(s)
+		e.end(s, Event{Kind: Failed, Status: 500, Cause: OutOfMemory})
+		e.recycle(s)
+		return true
+	}
 	e.running = append(e.running, s)
 	s.active = true
 	s.computed = len(s.shared) * BlockTokens
@@ -177,6 +190,7 @@ func (e *Engine) release(s *seq) {
 		s.shared[i] = nil
 	}
 	s.shared, s.noShare = s.shared[:0], false
+	e.memory.release(s)
 }
 
 // preempt takes the last sequence out of the batch; its prompt and what it has
@@ -187,14 +201,28 @@ func (e *Engine) preempt(s *seq) {
 	e.running = e.running[:last]
 	e.release(s)
 	s.computed, s.chunk, s.active = 0, 0, false
-	e.waiting.pushFront(s)
 	e.stats.Preemptions++
 	e.tell(s, Event{Kind: Preempted})
+	switch {
+	case s.dropped: // its client went away during the step
+	case e.hooks.evict != nil:
+		e.hooks.evict(s)
+	default:
+		e.waiting.pushFront(s)
+	}
+}
+
+// victims is how many sequences are preempted at once for want of memory.
+func (e *Engine) victims() int {
+	if e.hooks.evict != nil {
+		return (len(e.running) + 1) / 2
+	}
+	return 1
 }
 
 // endStep books what the step computed.
 func (e *Engine) endStep() {
-	e.stepEnd = Never
+	e.stepEnd, e.idleAt = Never, e.now
 	kept := e.running[:0]
 	for _, s := range e.running {
 		if e.serve(s) {
@@ -228,7 +256,7 @@ func (e *Engine) serve(s *seq) bool {
 	} else { // nothing to generate
 		e.stats.PromptTokens += int64(s.job.InputTokens)
 	}
-	if s.made < s.job.OutputTokens {
+	if s.made < s.job.OutputTokens && (s.cutAt == 0 || s.made < s.cutAt) {
 		return true
 	}
 	e.finish(s)
@@ -240,9 +268,10 @@ func (e *Engine) makeToken(s *seq) {
 	if s.made == 0 {
 		kind = FirstToken
 		e.stats.PromptTokens += int64(s.job.InputTokens)
+		s.wrong = e.isWrong(s)
 	}
 	if !s.doomed && !e.quiet {
-		e.tell(s, Event{Kind: kind, Token: int32(s.made)})
+		e.tell(s, Event{Kind: kind, Token: int32(s.made), Wrong: s.wrong && kind == FirstToken})
 	}
 	s.made++
 	e.stats.GeneratedTokens++
@@ -256,5 +285,18 @@ func (e *Engine) finish(s *seq) {
 		e.end(s, Event{Kind: Failed, Status: 500})
 		return
 	}
-	e.end(s, Event{Kind: Done, Token: int32(s.made)})
+	if s.cutAt > 0 {
+		e.end(s, Event{Kind: Cut, Token: int32(s.made)})
+		return
+	}
+	e.end(s, Event{Kind: Done, Token: int32(s.made), Wrong: s.wrong})
+}
+
+// isWrong draws whether the answer is a wrong one, at its first token.
+func (e *Engine) isWrong(s *seq) bool {
+	rate := e.p.WrongRate
+	if e.hooks.wrong != nil {
+		rate += (1 - rate) * e.hooks.wrong()
+	}
+	return rate > 0 && unit(hashOf(hashOf(e.seed, streamWrong), s.job.ID)) < rate
 }

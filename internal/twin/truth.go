@@ -3,6 +3,7 @@ package twin
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // TruthSchema names the JSON document of [Truth].
@@ -93,6 +94,9 @@ func warnings(p Params, mix *Mix) []string {
 	out := []string{}
 	if p.MaxQueue == Unbounded {
 		out = append(out, "the queue has no bound, so nothing is shed and the error curve does not show the capacity")
+	}
+	if len(p.Pathologies) > 0 {
+		out = append(out, fmt.Sprintf("the server has pathologies (%s): its error curve depends on how long it has run", strings.Join(p.Pathologies, ", ")))
 	}
 	long := 0
 	for _, j := range mix.Jobs {
