@@ -9,16 +9,37 @@ const (
 	// merge is faster than a heap.
 	smallPiece = 64
 	noRank     = math.MaxInt
+	noTwo      = math.MaxInt32 // noRank in the table of two bytes
 )
 
 // rank is that of a pair joined, noRank where it is no token.
 func (v *Vocabulary) rank(pair []byte) int {
-	if len(pair) <= maxToken {
+	switch {
+	case len(pair) == 2:
+		if r := v.twos[int(pair[0])<<8|int(pair[1])]; r != noTwo {
+			return int(r)
+		}
+	case len(pair) <= maxToken:
+		if h := hash(pair); v.maybe[h/64]&(1<<(h%64)) == 0 {
+			return noRank
+		}
 		if r, ok := v.ranks[string(pair)]; ok {
 			return r
 		}
 	}
 	return noRank
+}
+
+// maybeBits is the size of the table of hashes: one bit in ten is set.
+const maybeBits = 21
+
+// hash is that of Fowler, Noll and Vo (FNV-1a), the upper bits of it.
+func hash[T string | []byte](token T) uint32 {
+	h := uint32(2166136261)
+	for i := range len(token) {
+		h = (h ^ uint32(token[i])) * 16777619
+	}
+	return h >> (32 - maybeBits)
 }
 
 // merge is byte pair encoding of one piece: of all neighbours the pair of the

@@ -51,6 +51,8 @@ func classOf(text []byte) (class, int) {
 	switch {
 	case r == utf8.RuneError && n == 1:
 		return 0, 1
+	case r >= 0x4E00 && r <= 0x9FFF, r >= 0xAC00 && r <= 0xD7A3: // Han and Hangul: all Lo
+		return isCommon, n
 	case unicode.IsLetter(r):
 		return letterClass(r), n
 	case unicode.IsMark(r):

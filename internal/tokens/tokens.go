@@ -29,6 +29,11 @@ const maxText = 64 << 10
 // Vocabulary turns texts into tokens. It is safe for concurrent use.
 type Vocabulary struct {
 	ranks map[string]int
+	// twos are the ranks of the tokens of two bytes, where merging begins.
+	twos [1 << 16]int32
+	// maybe has a bit for the hash of each token: most pairs are none, which
+	// costs less to see here.
+	maybe [1 << maybeBits / 64]uint64
 	split func(text []byte) int
 }
 
@@ -119,5 +124,16 @@ func load(name string, split func([]byte) int) (*Vocabulary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load vocabulary %q: %w", name, err)
 	}
-	return &Vocabulary{ranks: ranks, split: split}, nil
+	v := &Vocabulary{ranks: ranks, split: split}
+	for i := range v.twos {
+		v.twos[i] = noTwo
+		if r, ok := ranks[string([]byte{byte(i >> 8), byte(i)})]; ok {
+			v.twos[i] = int32(r)
+		}
+	}
+	for token := range ranks {
+		h := hash(token)
+		v.maybe[h/64] |= 1 << (h % 64)
+	}
+	return v, nil
 }
