@@ -61,8 +61,12 @@ func qualityFall(loads []observedLoad, seed uint64) Inflection {
 	return out
 }
 
-// quality are the runs with probes.
-type quality struct{ loads []qualityLoad }
+// quality are the runs with probes. Scores are by question, NaN where a run has
+// none.
+type quality struct {
+	loads     []qualityLoad
+	questions map[string]int
+}
 
 type qualityLoad struct {
 	perS float64
@@ -73,7 +77,7 @@ type qualityLoad struct {
 type qualityRun struct {
 	order        int32
 	throughput   float64
-	scores       map[string]float64
+	scores       []float64
 	asked        int
 	cut, noScore int
 }
@@ -82,18 +86,23 @@ type qualityRun struct {
 // where all runs counted them, else answers per second. Answers that were cut or
 // failed say nothing of accuracy and are left out and counted.
 func newQuality(loads []observedLoad) quality {
+	q := quality{questions: make(map[string]int)}
 	tokens := true
 	for _, l := range loads {
 		for _, r := range l.runs {
 			tokens = tokens && r.OutputTokens > 0
+			for _, p := range r.Probes {
+				if _, known := q.questions[p.ID]; !known {
+					q.questions[p.ID] = len(q.questions)
+				}
+			}
 		}
 	}
-	var q quality
 	for _, l := range loads {
 		at := qualityLoad{perS: l.perS}
 		for _, r := range l.runs {
 			if len(r.Probes) > 0 && r.Level.Seconds() > 0 {
-				at.runs = append(at.runs, newQualityRun(r, tokens))
+				at.runs = append(at.runs, q.newRun(r, tokens))
 			}
 		}
 		if len(at.runs) > 0 {
@@ -103,13 +112,13 @@ func newQuality(loads []observedLoad) quality {
 	return q
 }
 
-func newQualityRun(r *ObservedRun, tokens bool) qualityRun {
-	out := qualityRun{order: r.Level.Order, scores: make(map[string]float64), asked: len(r.Probes)}
+func (q *quality) newRun(r *ObservedRun, tokens bool) qualityRun {
+	out := qualityRun{order: r.Level.Order, scores: make([]float64, len(q.questions)), asked: len(r.Probes)}
 	out.throughput = float64(r.Answered) / r.Level.Seconds()
 	if tokens {
 		out.throughput = float64(r.OutputTokens) / r.Level.Seconds()
 	}
-	n := make(map[string]float64)
+	n := make([]float64, len(q.questions))
 	for _, p := range r.Probes {
 		switch {
 		case p.Cut:
@@ -117,12 +126,12 @@ func newQualityRun(r *ObservedRun, tokens bool) qualityRun {
 		case p.Score == nil:
 			out.noScore++
 		default:
-			out.scores[p.ID] += *p.Score
-			n[p.ID]++
+			out.scores[q.questions[p.ID]] += *p.Score
+			n[q.questions[p.ID]]++
 		}
 	}
-	for id := range out.scores {
-		out.scores[id] /= n[id]
+	for i := range n {
+		out.scores[i] /= n[i] // NaN where there is none
 	}
 	return out
 }
@@ -161,29 +170,45 @@ func (q *quality) lacks() string {
 // centred are the means of the runs over questions, each question less its own
 // mean over all runs, so that a question which a run lacks moves nothing.
 func (q *quality) centred() (x, y, order []float64, group []int) {
-	sums, n := make(map[string]float64), make(map[string]float64)
+	var all []qualityRun
 	for _, l := range q.loads {
-		for _, r := range l.runs {
-			for id, s := range r.scores {
-				sums[id] += s
-				n[id]++
-			}
-		}
+		all = append(all, l.runs...)
 	}
+	base := meanScores(all)
 	for g, l := range q.loads {
 		for _, r := range l.runs {
-			var d []float64
-			for id, s := range r.scores {
-				d = append(d, s-sums[id]/n[id])
+			if d, ok := meanOver(r.scores, base); ok {
+				x, y, order, group = append(x, l.perS), append(y, d), append(order, float64(r.order)), append(group, g)
 			}
-			if len(d) == 0 {
-				continue
-			}
-			slices.Sort(d) // the order of a map must not show in the last digit
-			x, y, order, group = append(x, l.perS), append(y, mean(d)), append(order, float64(r.order)), append(group, g)
 		}
 	}
 	return x, y, order, group
+}
+
+// meanScores are the means of runs, by question; NaN where none has it.
+func meanScores(runs []qualityRun) []float64 {
+	out := make([]float64, len(runs[0].scores))
+	for i := range out {
+		n := 0.0
+		for _, r := range runs {
+			if !math.IsNaN(r.scores[i]) {
+				out[i], n = out[i]+r.scores[i], n+1
+			}
+		}
+		out[i] /= n
+	}
+	return out
+}
+
+// meanOver is the mean of scores less a base, over the questions that have both.
+func meanOver(scores, base []float64) (mean float64, ok bool) {
+	n := 0.0
+	for i, s := range scores {
+		if d := s - base[i]; !math.IsNaN(d) {
+			mean, n = mean+d, n+1
+		}
+	}
+	return mean / n, n > 0
 }
 
 // trend tests that quality falls with load.
@@ -280,14 +305,13 @@ func comparePair(low, high *qualityLoad) qualityPair {
 
 // fallOf pairs the questions that both loads have.
 func fallOf(low, high *qualityLoad) fall {
-	before, after := low.scores(), high.scores()
-	var d []float64
-	for id, s := range after {
-		if b, ok := before[id]; ok {
-			d = append(d, s-b)
+	before, after := meanScores(low.runs), meanScores(high.runs)
+	d := make([]float64, 0, len(after))
+	for i, s := range after {
+		if diff := s - before[i]; !math.IsNaN(diff) {
+			d = append(d, diff)
 		}
 	}
-	slices.Sort(d)
 	out := fall{n: len(d), p: 1}
 	point, i, ok := stats.MeanInterval(d, confidence)
 	if !ok {
@@ -297,21 +321,6 @@ func fallOf(low, high *qualityLoad) fall {
 	out.point, out.low, out.high, out.p, out.variance = point, i.Low, i.High, p/2, deviation(d)*deviation(d)
 	if point >= 0 {
 		out.p = 1 - p/2
-	}
-	return out
-}
-
-// scores are the means over the runs of a load.
-func (l *qualityLoad) scores() map[string]float64 {
-	out, n := make(map[string]float64), make(map[string]float64)
-	for _, r := range l.runs {
-		for id, s := range r.scores {
-			out[id] += s
-			n[id]++
-		}
-	}
-	for id := range out {
-		out[id] /= n[id]
 	}
 	return out
 }
@@ -362,16 +371,11 @@ func (p *qualityPair) effect() Effect {
 // means of the runs, each question less its mean at this load: only their spread
 // counts.
 func (l *qualityLoad) means() []float64 {
-	base := l.scores()
+	base := meanScores(l.runs)
 	var out []float64
 	for _, r := range l.runs {
-		var d []float64
-		for id, s := range r.scores {
-			d = append(d, s-base[id])
-		}
-		if len(d) > 0 {
-			slices.Sort(d)
-			out = append(out, mean(d))
+		if d, ok := meanOver(r.scores, base); ok {
+			out = append(out, d)
 		}
 	}
 	return out

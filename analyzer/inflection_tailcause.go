@@ -155,7 +155,8 @@ func throttleCause(low observedLoad, t *Telemetry) Cause {
 }
 
 // persists reports the ratio of P99s of a changed value, and whether the tail is
-// still there.
+// still there: at least 1.4, or at least half of the whole, both as logarithms,
+// since what is left out makes the ratio less certain.
 func persists(low, high observedLoad, of func(*ObservedRun, *Answer) (us, weight float64)) (ratio float64, known, still bool) {
 	side := func(l observedLoad) []float64 {
 		var out []float64
@@ -168,8 +169,9 @@ func persists(low, high observedLoad, of func(*ObservedRun, *Answer) (us, weight
 	if len(a) == 0 || len(b) == 0 {
 		return 0, false, false
 	}
-	ratio = math.Exp(mean(a) - mean(b))
-	return ratio, true, ratio >= tailRatio
+	whole := mean(logP99s(low.runs)) - mean(logP99s(high.runs))
+	left := mean(a) - mean(b)
+	return math.Exp(left), true, left >= min(math.Log(tailRatio), whole/2)
 }
 
 // without is the cause that a changed value takes the tail away.
@@ -196,7 +198,8 @@ func shareOf(l observedLoad, is func(*Answer) bool) float64 {
 }
 
 // promptCause weighs the answers at low load as if their prompts were as long as
-// those at the higher load, by quarters of the lengths.
+// those at the higher load, by classes of length that are finer at the top, where
+// a P99 is made.
 func promptCause(low, high observedLoad) Cause {
 	lacking := "the lengths of the prompts at both loads"
 	counted := func(a *Answer) bool { return a.InputTokens > 0 }
@@ -212,17 +215,17 @@ func promptCause(low, high observedLoad) Cause {
 		}
 	}
 	slices.Sort(lengths)
-	cuts := make([]float64, 3)
-	for i := range cuts {
-		cuts[i], _ = stats.Quantile(lengths, float64(i+1)/4)
+	cuts := []float64{0.25, 0.5, 0.75, 0.9, 0.97, 0.99}
+	for i, q := range cuts {
+		cuts[i], _ = stats.Quantile(lengths, q)
 	}
-	quarter := func(a *Answer) int {
+	class := func(a *Answer) int {
 		i, _ := slices.BinarySearch(cuts, float64(a.InputTokens))
 		return i
 	}
-	var have, want [4]float64
+	have, want := make([]float64, len(cuts)+1), make([]float64, len(cuts)+1)
 	for i := range have {
-		in := func(a *Answer) bool { return counted(a) && quarter(a) == i }
+		in := func(a *Answer) bool { return counted(a) && class(a) == i }
 		have[i], want[i] = shareOf(low, in), shareOf(high, in)
 	}
 	lows := make(map[*ObservedRun]bool)
@@ -236,7 +239,7 @@ func promptCause(low, high observedLoad) Cause {
 		case !lows[r]:
 			return float64(a.LatencyUs), 1
 		}
-		return float64(a.LatencyUs), want[quarter(a)] / have[quarter(a)]
+		return float64(a.LatencyUs), want[class(a)] / have[class(a)]
 	})
 }
 

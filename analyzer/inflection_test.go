@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -30,8 +35,9 @@ func observedRuns(loads []float64, r int, seconds int64, fill func(run *Observed
 // probed asks so many questions in each run; the chance of a right answer is
 // that of the question, of the run and of the load.
 func probed(rng *rand.Rand, loads []float64, r, questions int, runSD, fallAtTop float64) Observation {
-	easy := make([]float64, questions)
+	easy, ids := make([]float64, questions), make([]string, questions)
 	for i := range easy {
+		ids[i] = fmt.Sprint(i)
 		easy[i] = 0.5 + 0.45*rng.Float64()
 	}
 	top := loads[len(loads)-1]
@@ -41,7 +47,7 @@ func probed(rng *rand.Rand, loads []float64, r, questions int, runSD, fallAtTop 
 		run.Answered = int64(60 * load * (1 + 0.01*rng.NormFloat64()))
 		for i, p := range easy {
 			s := math.Max(0, math.Min(1, p+luck-fallAtTop*(load-loads[0])/(top-loads[0])+0.1*rng.NormFloat64()))
-			run.Probes = append(run.Probes, Probe{ID: fmt.Sprint(i), Score: &s})
+			run.Probes = append(run.Probes, Probe{ID: ids[i], Score: &s})
 		}
 	})
 	return o
@@ -53,23 +59,70 @@ func TestQualityFall(t *testing.T) {
 	if fell.Verdict != Found || *fell.Effect.Low > -8 || *fell.Effect.High < -8 {
 		t.Errorf("a fall of 8 points: %+v", fell)
 	}
-	for _, e := range fell.Evidence {
-		t.Logf("%s %s %s", e.Name, e.State, e.Text)
-	}
-	t.Log(fell.Reason, fell.Missing, *fell.PValue, *fell.Effect.Point, *fell.Effect.Low, *fell.Effect.High)
 }
 
 func TestCalibrateQualityFall(t *testing.T) {
+	n := 200
+	if testenv.Calibrating() {
+		n = 1000
+	}
 	loads := []float64{10, 20, 30, 40, 50, 60, 70, 80}
 	for _, c := range []struct {
-		r                 int
-		fall, least, most float64
-	}{{3, 0, 0, .065}, {2, 0, 0, .065}, {3, 0.06, .85, 1}, {2, .06, 0, 1}} {
-		n, verdicts := 200, map[Verdict]int{}
-		for i := range n {
-			v := Inflections(probed(rand.New(rand.NewPCG(uint64(i), 2)), loads, c.r, 300, 0.02, c.fall))[0]
-			verdicts[v.Verdict]++
+		name      string
+		runs      int
+		fallAtTop float64
+		least     float64
+		most      float64
+	}{
+		{"no fall", 3, 0, 0, 0.065}, {"6 points", 3, 0.06, 0.85, 1}, {"no fall, two runs", 2, 0, 0, 0.065}, {"6 points, two runs", 2, 0.06, 0.76, 1},
+	} {
+		checkShare(t, c.name, n, c.least, c.most, func(i int) bool {
+			return Inflections(probed(rand.New(rand.NewPCG(uint64(i), 2)), loads, c.runs, 300, 0.02, c.fallAtTop))[0].Verdict == Found
+		})
+	}
+}
+
+// checkShare runs n experiments on all cores and compares the share that says
+// yes with its bounds, less two and a half standard errors of it.
+func checkShare(t *testing.T, name string, n int, least, most float64, yes func(i int) bool) {
+	t.Helper()
+	var hits atomic.Int64
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				if yes(i) {
+					hits.Add(1)
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	share := float64(hits.Load()) / float64(n)
+	slack := func(p float64) float64 { return 2.5 * math.Sqrt(p*(1-p)/float64(n)) }
+	t.Logf("%s: %.3f of %d, want %g to %g", name, share, n, least, most)
+	if share < least-slack(least) || share > most+slack(most) {
+		t.Errorf("%s: %.3f of %d, want %g to %g", name, share, n, least, most)
+	}
+}
+
+// checkInflection compares a verdict, and what its words must hold.
+func checkInflection(t *testing.T, name string, got Inflection, verdict Verdict, indicated bool, says string) {
+	t.Helper()
+	if got.Verdict != verdict || got.Indicated != indicated || !strings.Contains(got.Reason+got.Missing, says) {
+		t.Errorf("%s: %s, indicated %v: %s%s; want %s, %v: %s", name, got.Verdict, got.Indicated, got.Reason, got.Missing, verdict, indicated, says)
+	}
+	for _, e := range got.Evidence {
+		if e.Text == "" || e.State == "" || e.Name == "" {
+			t.Errorf("%s: evidence without words: %+v", name, e)
 		}
-		t.Logf("%+v: %v", c, verdicts)
+	}
+	if got.Verdict == Insufficient && got.Missing == "" {
+		t.Errorf("%s: insufficient without what is missing", name)
 	}
 }
