@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lambdac/lambdac/internal/fault"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -64,6 +65,10 @@ type Config struct {
 	Hold, Warmup, Drain, Settle time.Duration
 	// Timeouts are the client's deadlines; zero = none.
 	Timeouts Timeouts
+
+	// Faults are injected into the exchanges; their windows count from each
+	// level's measured start, and Seed decides which exchanges they hit.
+	Faults []fault.Spec
 
 	// Shard says which part of the schedule this process sends; zero = all.
 	Shard Shard
@@ -244,6 +249,9 @@ func (c *Config) check() error {
 	}
 	if c.MaxInFlight < 1 || !(c.CV > 0) || math.IsInf(c.CV, 0) {
 		return inputError("both must be above 0", "in-flight limit %d, coefficient of variation %v: out of range", c.MaxInFlight, c.CV)
+	}
+	if err := c.checkFaults(); err != nil {
+		return err
 	}
 	if err := c.checkShard(); err != nil {
 		return err

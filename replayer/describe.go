@@ -34,6 +34,7 @@ func (r *run) knobs() []string {
 	if cfg.HTTP2 {
 		knobs = append(knobs, "http=2")
 	}
+	knobs = append(knobs, cfg.faultKnobs()...)
 	if cfg.Model != "" {
 		knobs = append(knobs, "model="+cfg.Model)
 	}

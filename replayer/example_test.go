@@ -17,6 +17,7 @@ type discard struct{}
 
 func (discard) Write(*trace.Record) error               { return nil }
 func (discard) SetLevels([]trace.Level) error           { return nil }
+func (discard) SetMarks([]trace.Mark) error             { return nil }
 func (discard) SetManifest(func(*trace.Manifest)) error { return nil }
 
 // A trace of ten requests is sent at twice its rate.

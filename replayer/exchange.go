@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lambdac/lambdac/internal/fault"
 	"github.com/lambdac/lambdac/internal/llmwire"
 	"github.com/lambdac/lambdac/trace"
 )
@@ -50,6 +51,8 @@ type exchange struct {
 	clientPort          atomic.Int32
 
 	stream stream
+	// fault is what the run's faults know of it; nil = there are none.
+	fault *fault.Exchange
 }
 
 // stamp is a moment as nanoseconds after the due time, plus one; 0 = not seen.
@@ -90,13 +93,14 @@ func (s *sender) exchange(it *item) *outcome {
 		x.plan = plannedCancel(it.src)
 	}
 	defer x.giveUpLater()()
-	resp, err := s.base.RoundTrip(s.request(x))
+	resp, err := s.send(x)
 	if err != nil {
 		x.failed(err)
 	} else {
 		x.read(resp)
 	}
 	x.times(out)
+	x.faulted()
 	return out
 }
 
@@ -189,7 +193,7 @@ func (x *exchange) times(out *outcome) {
 			r.TConnUs = new((got - want).Microseconds())
 		}
 		if sent, ok := x.wroteHead.get(); ok {
-			out.lag = max(0, sent-(got-want))
+			out.lag = max(0, sent-(got-want)-x.held())
 		}
 	}
 	if port := x.clientPort.Load(); port != 0 {

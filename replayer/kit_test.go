@@ -22,6 +22,7 @@ type memory struct {
 	mu       sync.Mutex
 	records  []*trace.Record
 	levels   []trace.Level
+	marks    []trace.Mark
 	manifest trace.Manifest
 	fail     error // of every Write
 }
@@ -38,6 +39,11 @@ func (m *memory) Write(r *trace.Record) error {
 
 func (m *memory) SetLevels(l []trace.Level) error {
 	m.levels = slices.Clone(l)
+	return nil
+}
+
+func (m *memory) SetMarks(marks []trace.Mark) error {
+	m.marks = slices.Clone(marks)
 	return nil
 }
 

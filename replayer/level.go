@@ -88,7 +88,7 @@ func (lv *level) hold() error {
 	fed := make(chan error, 1)
 	go func() { fed <- lv.feed(ready, primed) }()
 	<-primed
-	dialled := lv.run.dialled.Load()
+	dialled, faults := lv.run.dialled.Load(), lv.run.faultCounts()
 	if err := lv.begin(ready); err != nil {
 		lv.cancel(err)
 		<-fed
@@ -104,6 +104,7 @@ func (lv *level) hold() error {
 	lv.sink.close()
 	reports()
 	lv.ConnsOpened = lv.run.dialled.Load() - dialled
+	lv.mark(faults)
 	return lv.conclude(cause, feedErr)
 }
 
@@ -128,7 +129,7 @@ func (lv *level) begin(ready <-chan *item) error {
 	lv.pacer = newPacer(lv.ctx, ready, r.cfg.MaxInFlight, r.cfg.CapPolicy, lv.unsent)
 	lv.pacer.start, lv.pacer.end = start, end
 	s := r.sender
-	s.ctx, s.finish = lv.ctx, lv.finish
+	s.ctx, s.start, s.finish = lv.ctx, start, lv.finish
 	s.info = stampInfo{
 		level: lv.Index, port: int32(portOf(r.target)), tls: r.target.Scheme == "https",
 		http: askedHTTP(r.cfg.HTTP2), seal: *r.trace.Manifest.Seal, version: r.cfg.Version,
@@ -257,6 +258,9 @@ func (lv *level) see(o *outcome) {
 	}
 	if lv.run.cfg.Progress != nil {
 		lv.locked(func() { lv.recent.add(o.rec) })
+	}
+	if len(o.rec.Faults) > 0 {
+		return // what was done to it says nothing of the service
 	}
 	lv.run.fits.add(&o.it.prompt, o.rec)
 	if why := lv.fuse.add(time.Now(), &o.rec.Result); why != "" {

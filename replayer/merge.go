@@ -17,6 +17,7 @@ type Part struct {
 	Name     string
 	Manifest *trace.Manifest
 	Levels   []trace.Level
+	Marks    []trace.Mark
 	Rows     iter.Seq2[*trace.Record, error]
 }
 
@@ -43,6 +44,11 @@ func Merge(parts []Part, out Output) (*Result, error) {
 	m.close()
 	if err := out.SetLevels(m.result.Levels); err != nil {
 		return &m.result, fmt.Errorf("%w: write levels: %w", ErrOutput, err)
+	}
+	if m.result.Marks = mergeMarks(m.parts); len(m.result.Marks) > 0 {
+		if err := out.SetMarks(m.result.Marks); err != nil {
+			return &m.result, fmt.Errorf("%w: write marks: %w", ErrOutput, err)
+		}
 	}
 	said := *m.parts[0].Manifest.Run
 	said.Shard, said.Validity = "", m.result.Validity
@@ -210,7 +216,7 @@ func (m *merger) addLevel(n int) {
 	if spread := time.Duration(last - first); spread > maxStartSpread {
 		l.Invalid = append(l.Invalid, fmt.Sprintf("shards started up to %v apart, over %v", spread, maxStartSpread))
 	}
-	l.Scheduled, l.Outcomes, l.Tally, l.InFlightMax = 0, make(map[trace.Outcome]int64), trace.Tally{}, 0
+	l.Scheduled, l.Outcomes, l.Tally, l.Faulted, l.InFlightMax = 0, make(map[trace.Outcome]int64), trace.Tally{}, 0, 0
 	m.result.Levels = append(m.result.Levels, l)
 }
 
@@ -254,6 +260,9 @@ func (m *merger) count(own *trace.Level, r *trace.Record) {
 	l.Scheduled++
 	l.Outcomes[r.Outcome]++
 	l.Tally.Add(&r.Result)
+	if len(r.Faults) > 0 {
+		l.Faulted++
+	}
 }
 
 // close counts what was open at once and draws the verdict.

@@ -102,6 +102,8 @@ func (r *rung) Write(rec *trace.Record) error {
 
 func (r *rung) SetLevels([]trace.Level) error { return nil }
 
+func (r *rung) SetMarks([]trace.Mark) error { return nil }
+
 func (r *rung) SetManifest(update func(*trace.Manifest)) error {
 	update(&trace.Manifest{})
 	return nil

@@ -21,6 +21,8 @@ type Output interface {
 	Write(*trace.Record) error
 	// SetLevels replaces the levels written so far.
 	SetLevels([]trace.Level) error
+	// SetMarks replaces the windows of faults written so far.
+	SetMarks([]trace.Mark) error
 	// SetManifest rewrites the manifest.
 	SetManifest(func(*trace.Manifest)) error
 }
@@ -32,8 +34,10 @@ type Result struct {
 	// the sum of Outcomes.
 	Scheduled int64
 	Outcomes  map[trace.Outcome]int64
-	Validity  trace.Validity
-	Warnings  []string
+	// Marks are the windows of the faults, of each level.
+	Marks    []trace.Mark
+	Validity trace.Validity
+	Warnings []string
 }
 
 // run is a replay under way.
@@ -86,14 +90,15 @@ func Run(ctx context.Context, cfg Config, tr Trace, out Output) (*Result, error)
 	if err := Preflight(ctx, cfg, tr.Manifest); err != nil {
 		return nil, err
 	}
+	if err := r.connect(ctx); err != nil {
+		return nil, err
+	}
+	defer r.disconnect()
 	r.said = r.describe()
 	if err := r.setManifest(false); err != nil {
 		return nil, err
 	}
-	r.connect()
-	err = r.all(ctx)
-	r.sender.base.(*http.Transport).CloseIdleConnections()
-	return r.finish(err)
+	return r.finish(r.all(ctx))
 }
 
 // Check reports what is wrong with a configuration for a trace, before
@@ -163,14 +168,23 @@ func (r *run) plan(perS float64, replicate int32) plan {
 }
 
 // connect makes the one client of all levels.
-func (r *run) connect() {
+func (r *run) connect(ctx context.Context) error {
+	base := newTransport(r.cfg, &r.dialled)
 	r.fits = newCalibration(r.prompts.refit)
 	r.sender = &sender{
-		base: newTransport(r.cfg, &r.dialled), target: r.target,
+		base: base, target: r.target,
 		header: targetHeader(r.cfg.Headers), limits: r.cfg.Timeouts, patient: r.cfg.NoCancels,
 	}
 	// Timeout stays 0: Vegeta's own default of 30 s would cut long streams.
 	r.client = &http.Client{Transport: r.sender}
+	return r.arm(ctx, base)
+}
+
+func (r *run) disconnect() {
+	r.sender.base.(*http.Transport).CloseIdleConnections()
+	if r.sender.faults != nil {
+		r.sender.faults.Close()
+	}
 }
 
 // all runs level after level.
@@ -192,10 +206,22 @@ func (r *run) all(ctx context.Context) error {
 		if err := r.level(ctx, next); err != nil {
 			return err
 		}
-		if err := r.out.SetLevels(r.result.Levels); err != nil {
-			return fmt.Errorf("%w: write levels: %w", ErrOutput, err)
+		if err := r.writeLevels(); err != nil {
+			return err
 		}
 	}
+}
+
+// writeLevels writes the levels done, and the windows of faults in them.
+func (r *run) writeLevels() error {
+	err := r.out.SetLevels(r.result.Levels)
+	if err == nil && len(r.cfg.Faults) > 0 {
+		err = r.out.SetMarks(r.result.Marks)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: write levels: %w", ErrOutput, err)
+	}
+	return nil
 }
 
 // complete fills in what a planner leaves open.
@@ -236,8 +262,8 @@ func (r *run) finish(cause error) (*Result, error) {
 	if errors.Is(cause, ErrOutput) {
 		return res, cause
 	}
-	if err := r.out.SetLevels(res.Levels); err != nil {
-		return res, cmp.Or(cause, fmt.Errorf("%w: write levels: %w", ErrOutput, err))
+	if err := r.writeLevels(); err != nil {
+		return res, cmp.Or(cause, err)
 	}
 	return res, cmp.Or(cause, r.setManifest(true))
 }

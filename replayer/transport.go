@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lambdac/lambdac/internal/fault"
 )
 
 // itemURL and an item's number are the address of the request that Vegeta
@@ -73,8 +75,12 @@ type sender struct {
 	// patient: no answer is given up because the recorded client did.
 	patient bool
 
+	// faults are injected on the way; nil = none.
+	faults *fault.Injector
+
 	// By level:
 	ctx    context.Context
+	start  time.Time // of its window
 	info   stampInfo
 	finish func(*outcome)
 

@@ -72,6 +72,9 @@ func (f *facts) add(o *outcome) {
 	l.Scheduled++
 	l.Outcomes[o.rec.Outcome]++
 	l.Tally.Add(&o.rec.Result)
+	if len(o.rec.Faults) > 0 {
+		l.Faulted++
+	}
 	if d := o.rec.OutcomeDetail; d != nil && *d == trace.DetailPlan {
 		f.planned++
 	} else if r := &o.rec.Result; r.Class() == trace.ClassExcluded && r.StatusCode != nil {

@@ -102,7 +102,7 @@ func TestStalledClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.connect()
+		_ = r.connect(t.Context())
 		base, began := r.sender.base, time.Now()
 		r.sender.base = roundTripper(func(req *http.Request) (*http.Response, error) {
 			if d := time.Since(began); d >= 3*time.Second && d < 5*time.Second {

@@ -29,6 +29,9 @@ type Level struct {
 	Scheduled int64             `json:"scheduled"`
 	Outcomes  map[Outcome]int64 `json:"outcomes"`
 	Tally     Tally             `json:"tally"`
+	// Faulted are those of Scheduled that a fault of the run changed: what
+	// became of them is in Outcomes and Tally, and says nothing of the service.
+	Faulted int64 `json:"faulted,omitempty"`
 	// AchievedPerS is the rate at which requests were really sent.
 	AchievedPerS float64 `json:"achieved_per_s"`
 	// LagP50Us and LagP99Us are quantiles of send less schedule of all that

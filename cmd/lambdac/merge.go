@@ -48,8 +48,12 @@ func merge(c *cobra.Command, paths []string, o *replayFlags) error {
 		if err != nil {
 			return err
 		}
+		marks, err := dir.Marks()
+		if err != nil {
+			return err
+		}
 		parts = append(parts, replayer.Part{
-			Name: path, Manifest: dir.Manifest(), Levels: levels, Rows: tracedir.Rows[trace.Record](dir),
+			Name: path, Manifest: dir.Manifest(), Levels: levels, Marks: marks, Rows: tracedir.Rows[trace.Record](dir),
 		})
 	}
 	if err := replayer.CheckParts(parts); err != nil {
