@@ -111,7 +111,10 @@ func (a *answer) event(ev sse.Event) {
 	a.before = a.delivery
 	c := a.read(&ev)
 	a.count(at, &c)
-	if a.endedAt == 0 && a.wire.Ended() {
+	switch ended := a.wire.Ended(); {
+	case !ended: // or not any more: there is another choice
+		a.endedAt = 0
+	case a.endedAt == 0:
 		a.endedAt = a.now
 	}
 	a.log.add(at, c.Kind, c.Bytes, c.Tokens, flags)

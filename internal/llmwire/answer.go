@@ -60,7 +60,7 @@ type Answer struct {
 	model    string
 	tier     string
 	finishes []choiceFinish // in order of choice
-	choices  int            // choices heard of: the highest index + 1, or met in one event
+	heard    []int32        // choices heard of, in order
 
 	errType, errCode string
 
@@ -229,7 +229,7 @@ func (a *Answer) Marked() bool { return !a.family.unmarked }
 // Ended reports whether the answer said that it is complete: by its end mark,
 // or by a finish reason for every choice that was heard of.
 func (a *Answer) Ended() bool {
-	return a.done || len(a.finishes) > 0 && len(a.finishes) >= a.choices
+	return a.done || len(a.finishes) > 0 && len(a.finishes) >= len(a.heard)
 }
 
 // Idle reports whether the service only loaded its model, or dropped it: nothing
@@ -353,10 +353,15 @@ func (a *Answer) fail(e *failure) {
 }
 
 func (a *Answer) output(f *frame) {
-	a.choices = max(a.choices, f.choices)
+	if f.choices > 0 && len(f.heard) == 0 {
+		a.hear(0)
+	}
+	for _, choice := range f.heard {
+		a.hear(choice)
+	}
 	for i := range f.pieces {
 		p := &f.pieces[i]
-		a.choices = max(a.choices, int(p.choice)+1)
+		a.hear(p.choice)
 		tool := int32(0)
 		if p.kind == trace.ChunkToolArgs {
 			tool = a.call(p)
@@ -365,8 +370,16 @@ func (a *Answer) output(f *frame) {
 		a.add(place{p.choice, tool, p.kind}, f.bytes(p.text), f.whole)
 	}
 	for _, fin := range f.finishes {
-		a.choices = max(a.choices, int(fin.choice)+1)
+		a.hear(fin.choice)
 		a.finish(fin.choice, f.bytes(fin.reason))
+	}
+}
+
+// hear notes a choice: those of an answer need not begin at 0. One more is kept
+// than can finish, so that an answer of too many has not ended by their reasons.
+func (a *Answer) hear(choice int32) {
+	if i, found := slices.BinarySearch(a.heard, choice); !found && len(a.heard) <= maxParts {
+		a.heard = slices.Insert(a.heard, i, choice)
 	}
 }
 

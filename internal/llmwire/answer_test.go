@@ -97,6 +97,24 @@ func TestStreamFill(t *testing.T) {
 			},
 		},
 		{
+			"choices that do not begin at 0, without a mark", trace.KindOpenAIChat,
+			[]string{
+				`{"choices":[{"delta":{"content":"b"},"index":1}]}`, `{"choices":[{"delta":{"role":"assistant"},"index":3}]}`,
+				`{"choices":[{"delta":{},"index":1,"finish_reason":"stop"}]}`, `{"choices":[{"delta":{},"index":3,"finish_reason":"length"}]}`,
+			},
+			filled{
+				Usage: none, Said: trace.Said{FinishReasons: []string{"stop", "length"}},
+				Answer: []trace.AnswerText{text(1, trace.ChunkText, "b")}, Ended: true, Some: true,
+			},
+		},
+		{
+			"choices that do not begin at 0, one of which only has its role", trace.KindOpenAIChat,
+			[]string{
+				`{"choices":[{"delta":{"role":"assistant"},"index":3}]}`, `{"choices":[{"delta":{},"index":1,"finish_reason":"stop"}]}`,
+			},
+			filled{Usage: none, Said: trace.Said{FinishReasons: []string{"stop"}}},
+		},
+		{
 			"finish reasons in order of choice", trace.KindOpenAIChat,
 			[]string{
 				`{"choices":[{"delta":{},"index":1,"finish_reason":"length"}]}`,

@@ -10,9 +10,10 @@ type frame struct {
 	event []byte // the event's name; valid while it is read
 
 	pieces  []piece
-	buf     []byte // the bytes of pieces, names and ids
-	choices int    // choices met
-	start   int    // first piece of the choice being read
+	buf     []byte  // the bytes of pieces, names and ids
+	choices int     // choices met
+	heard   []int32 // their indexes, where they have any
+	start   int     // first piece of the choice being read
 
 	role     bool // a delta named a role
 	filter   bool // verdicts of a content filter
@@ -68,6 +69,7 @@ type finish struct {
 func (f *frame) reset(event []byte, whole bool) {
 	*f = frame{
 		whole: whole, event: event, pieces: f.pieces[:0], buf: f.buf[:0], finishes: f.finishes[:0],
+		heard: f.heard[:0],
 		model: f.model[:0], tier: f.tier[:0], failure: f.failure.emptied(),
 		inner: f.inner, scratch: f.scratch[:0], form: f.form,
 	}

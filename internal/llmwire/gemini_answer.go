@@ -103,6 +103,7 @@ func geminiCandidate(f *frame, r *reader) {
 			r.skip()
 		}
 	}
+	f.heard = append(f.heard, index)
 	for i := range f.pieces[start:] {
 		f.pieces[start+i].choice = index
 	}

@@ -127,7 +127,7 @@ func llamaCppObject(f *frame, r *reader) {
 		f.pieces[first+i].choice = choice
 	}
 	if f.choices > 0 {
-		f.choices = max(f.choices, int(choice)+1)
+		f.heard = append(f.heard, choice)
 	}
 	stop.finish(f, choice)
 }

@@ -127,6 +127,7 @@ func openAIChoice(f *frame, r *reader) {
 			r.skip()
 		}
 	}
+	f.heard = append(f.heard, index)
 	for i := range f.pieces[f.start:] {
 		f.pieces[f.start+i].choice = index
 	}

@@ -93,7 +93,8 @@ func sglangObject(f *frame, r *reader, choice int32) {
 			r.skip()
 		}
 	}
-	f.choices = max(f.choices, int(choice)+1)
+	f.choices = max(f.choices, 1)
+	f.heard = append(f.heard, choice)
 	for i := range f.pieces[first:] {
 		f.pieces[first+i].choice = choice
 	}

@@ -134,7 +134,7 @@ func (a *Answer) fillUsage(dst *trace.Usage) {
 // Several choices have timings of their own, each with the whole prompt.
 func (a *Answer) timedUsage() usage {
 	switch {
-	case a.choices > 1 || a.usage.apart:
+	case len(a.heard) > 1 || a.usage.apart:
 		return usage{}
 	case a.usage.seen:
 		return usage{cached: a.timed.cached}
