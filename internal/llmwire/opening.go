@@ -15,25 +15,33 @@ import (
 type Opening struct {
 	framing Framing
 	open    bool   // not decided yet
+	lines   bool   // the family's streams are lines of JSON
 	lead    []byte // what came so far, while it is open
 }
 
 // NewOpening returns the opening of an answer of a kind, whose head says that
 // framing.
 func NewOpening(kind trace.APIKind, framing Framing) Opening {
-	return Opening{framing: framing, open: find(kind) != nil && framing != FramingEventStream}
+	return Opening{
+		framing: framing, open: find(kind) != nil && framing != FramingEventStream,
+		lines: kind == trace.KindOllamaChat || kind == trace.KindOllamaGenerate,
+	}
 }
 
 // Framing is how the body is framed, as far as is known.
 func (o *Opening) Framing() Framing { return o.framing }
 
-// maxLead bounds the blanks that are held before the first byte that tells.
-const maxLead = 64
+// maxLead bounds the blanks that are held before the first byte that tells,
+// maxFirstLine a line that may be the first of many.
+const (
+	maxLead      = 64
+	maxFirstLine = 2 << 10
+)
 
 // Feed takes the next bytes and returns those that can be read by Framing:
 // none while that is open, then those held too. No event is late by it, since
-// what is held is at most the name of a field. What is returned is valid until
-// the next call.
+// what is held is at most the name of a field, or a line that is not complete.
+// What is returned is valid until the next call.
 func (o *Opening) Feed(p []byte) []byte {
 	if !o.open {
 		return p
@@ -42,7 +50,12 @@ func (o *Opening) Feed(p []byte) []byte {
 		p = append(o.lead, p...)
 	}
 	is, sure := o.framing.opens(p)
-	if !sure && len(p) < maxLead {
+	limit := maxLead
+	if sure && is == FramingJSON && o.lines {
+		is, sure = firstLine(p)
+		limit = maxFirstLine
+	}
+	if !sure && len(p) < limit {
 		o.lead = append(o.lead[:0], p...)
 		return nil
 	}
@@ -56,6 +69,31 @@ func (o *Opening) Rest() []byte {
 	held := o.lead
 	o.open, o.lead = false, nil
 	return held
+}
+
+// firstLine tells lines of JSON from one JSON text: the first line of Ollama's
+// streams says that it is not the last.
+func firstLine(lead []byte) (is Framing, sure bool) {
+	text := bytes.TrimLeft(bytes.TrimPrefix(lead[:min(len(lead), maxFirstLine)], []byte(byteOrderMark)), " \t\r\n")
+	before, _, ok := bytes.Cut(text, []byte{'\n'})
+	if !ok {
+		return FramingJSON, false
+	}
+	var r reader
+	r.reset(before)
+	if !r.open('{') {
+		return FramingJSON, true
+	}
+	for key := r.key(); key != nil; key = r.key() {
+		if string(key) == "done" {
+			if done, ok := r.flag(); ok && !done {
+				return FramingLines, true
+			}
+			return FramingJSON, true
+		}
+		r.skip()
+	}
+	return FramingJSON, true
 }
 
 // opens corrects a framing by the front of a body; sure is false while more of
