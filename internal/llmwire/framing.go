@@ -70,6 +70,11 @@ type EventReader interface {
 	Feed(p []byte, emit func(sse.Event))
 	// Close hands out the event that the stream's end completes or cuts.
 	Close(emit func(sse.Event))
+	// Held is the number of bytes kept of an event that is not complete.
+	Held() int
+	// Forget gives up what is held of it; the event comes as one that is too
+	// long.
+	Forget()
 	// Dropped is the number of bytes left out because an event was too long.
 	Dropped() int64
 }

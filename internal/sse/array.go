@@ -57,6 +57,16 @@ func (a *Array) Close(emit func(Event)) {
 	a.state = arrayEnd
 }
 
+// Held is the number of bytes kept of an element that is not complete.
+func (a *Array) Held() int { return len(a.element) }
+
+// Forget gives up what is held of an element that is not complete, as if that
+// were over MaxEvent.
+func (a *Array) Forget() {
+	a.over += int64(len(a.element))
+	a.element = nil
+}
+
 // Dropped is the number of bytes left out because of MaxEvent.
 func (a *Array) Dropped() int64 { return a.dropped }
 
@@ -111,7 +121,7 @@ func (a *Array) between(c byte) {
 }
 
 func (a *Array) begin(c byte) {
-	a.element, a.over, a.depth, a.quoted, a.escaped = a.element[:0], 0, 0, false, false
+	a.over, a.depth, a.quoted, a.escaped = 0, 0, false, false
 	a.state = arrayScalar
 	switch c {
 	case '{', '[':
@@ -185,6 +195,7 @@ func (a *Array) emit(emit func(Event), end int64, partial bool) {
 	a.state = arrayBetween
 	a.dropped += a.over
 	emit(Event{Data: a.element, Partial: partial, Cut: a.over, End: end})
+	a.element = emptied(a.element)
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

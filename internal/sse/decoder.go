@@ -83,6 +83,19 @@ func (d *Decoder) Close(emit func(Event)) {
 	d.dispatch(emit, true)
 }
 
+// Held is the number of bytes kept of an event that is not complete.
+func (d *Decoder) Held() int { return len(d.line.part) + len(d.name) + len(d.data) }
+
+// Forget gives up what is held of an event that is not complete, as if that
+// were over MaxEvent.
+func (d *Decoder) Forget() {
+	left := int64(len(d.name) + len(d.data))
+	d.cut += left
+	d.dropped += left
+	d.name, d.data = nil, nil
+	d.line.forget()
+}
+
 // Dropped is the number of bytes left out because of MaxEvent.
 func (d *Decoder) Dropped() int64 { return d.dropped }
 
@@ -144,5 +157,5 @@ func (d *Decoder) dispatch(emit func(Event), partial bool) {
 	if d.hasData {
 		emit(Event{Name: d.name, Data: d.data, Partial: partial, Cut: d.cut, End: d.line.end})
 	}
-	d.name, d.data, d.hasData, d.cut = d.name[:0], d.data[:0], false, 0
+	d.name, d.data, d.hasData, d.cut = emptied(d.name), emptied(d.data), false, 0
 }

@@ -50,7 +50,7 @@ func (d *EventStream) Feed(p []byte, emit func(Event)) {
 	}
 	rest := d.read(p, emit)
 	if !held || len(rest) < len(d.part) {
-		d.part = append(d.part[:0], rest...)
+		d.part = append(emptied(d.part), rest...)
 	}
 }
 
@@ -67,6 +67,21 @@ func (d *EventStream) Close(emit func(Event)) {
 // and the next one is looked for. The missing bytes are not counted in End.
 func (d *EventStream) Resync() {
 	d.part, d.left, d.cut, d.lost = d.part[:0], 0, 0, true
+}
+
+// Held is the number of bytes kept of a message that is not complete.
+func (d *EventStream) Held() int { return len(d.part) }
+
+// Forget gives up what is held of a message that is not complete, as if that
+// were over MaxEvent.
+func (d *EventStream) Forget() {
+	if len(d.part) < preludeLen {
+		return
+	}
+	total, _ := prelude(d.part)
+	d.left, d.cut = total-len(d.part), total
+	d.dropped += int64(len(d.part))
+	d.part = nil
 }
 
 // Dropped is the number of bytes left out because of MaxEvent.

@@ -48,7 +48,7 @@ func (r *lineReader) next(p *[]byte) (line []byte, over int64, ok bool) {
 		line = line[:r.max]
 	}
 	over += r.over
-	r.part, r.over = r.part[:0], 0
+	r.part, r.over = emptied(r.part), 0
 	return line, over, true
 }
 
@@ -58,6 +58,24 @@ func (r *lineReader) rest() (line []byte, over int64, ok bool) {
 	r.part, r.over, r.skipLF = r.part[:0], 0, false
 	r.end = r.pos
 	return line, over, len(line) > 0 || over > 0
+}
+
+// forget leaves out what is held of a line, but for the name of its field.
+func (r *lineReader) forget() {
+	kept := min(len(r.part), prefixLen)
+	r.over += int64(len(r.part) - kept)
+	r.part = bytes.Clone(r.part[:kept])
+}
+
+// maxSpare is what of a buffer is kept for the next event.
+const maxSpare = 64 << 10
+
+// emptied returns a buffer for the next event, in the place of one.
+func emptied(b []byte) []byte {
+	if cap(b) > maxSpare {
+		return nil
+	}
+	return b[:0]
 }
 
 func (r *lineReader) hold(p []byte) {

@@ -36,6 +36,13 @@ func (l *Lines) Close(emit func(Event)) {
 	}
 }
 
+// Held is the number of bytes kept of a line that is not complete.
+func (l *Lines) Held() int { return len(l.line.part) }
+
+// Forget gives up what is held of a line that is not complete, as if that were
+// over MaxEvent.
+func (l *Lines) Forget() { l.line.forget() }
+
 // Dropped is the number of bytes left out because of MaxEvent.
 func (l *Lines) Dropped() int64 { return l.dropped }
 
