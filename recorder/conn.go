@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"cmp"
+	"container/list"
 	"slices"
 )
 
@@ -64,6 +65,10 @@ type conn struct {
 	ignored         bool  // the source was told
 	held            []heldCall
 	heldBytes       int
+	// part is what is charged of messages under way, holder its place among
+	// those that hold more than a little.
+	part   int64
+	holder *list.Element
 }
 
 // tail is an answer whose beginning was not seen.

@@ -39,7 +39,9 @@ type exchange struct {
 	// first: no exchange came before on this connection.
 	first   bool
 	gaps    int64
-	heads   int64 // bytes of header held
+	heads   int64 // bytes of header held, and of itself where it is piled
+	piled   bool  // it waits among many of its connection
+	event   int64 // bytes held of the answer's event under way
 	lostReq int64
 	capLost bool   // a hole was made by the reassembler's limit
 	fault   string // why a message could not be followed
@@ -54,7 +56,8 @@ type exchange struct {
 
 // header takes the head of the request.
 func (e *exchange) header(h *head, cut bool, t int64) {
-	e.x.Method, e.x.Target, e.x.ReqHeader = h.method, h.target, e.admitHead(h)
+	e.x.Method, e.x.Target = h.method, h.target
+	e.x.ReqHeader = e.admitHead(h)
 	e.reqLast, e.version = t, h.version()
 	e.req.open(&h.frame)
 	e.rec.flag(h)
@@ -63,19 +66,21 @@ func (e *exchange) header(h *head, cut bool, t int64) {
 	}
 }
 
-// admitHead charges the fields of a head to what all exchanges may hold. Where
-// that is used up they are left out; method, target and status are kept.
+// admitHead charges a head to what all exchanges may hold. Where that is used up
+// the fields are left out; method, status and the front of the target are kept.
 func (e *exchange) admitHead(h *head) []trace.Field {
-	cost := int64(0)
+	cost := int64(len(h.target))
 	for _, f := range h.fields {
 		cost += int64(len(f.Name) + len(f.Value) + fieldCost)
 	}
 	if cost > e.rec.room() {
-		h.cut += cost
+		h.cut += cost - int64(min(len(h.target), framingRoom))
+		if len(h.target) > framingRoom {
+			e.x.Target = strings.Clone(h.target[:framingRoom])
+		}
 		return nil
 	}
-	e.heads += cost
-	e.rec.held += cost
+	e.rec.admit(e, cost)
 	return h.fields
 }
 

@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"strings"
 
 	"golang.org/x/net/http2/hpack"
@@ -19,6 +20,9 @@ const (
 	// entryCost is what a table entry takes besides its bytes (RFC 7541,
 	// section 4.1).
 	entryCost = 32
+	// maxString bounds a name or value as it is coded and as it is read; one that
+	// is longer ends what can be read of the header table.
+	maxString = 256 << 10
 )
 
 // fieldDecoder reads the header blocks of one direction in capture order
@@ -40,6 +44,12 @@ type fieldDecoder struct {
 	// that was so.
 	failed bool
 	fails  int
+	// pending is at most what the decoder holds of a field under way, bytes.
+	pending int64
+	// table is the size that the peer has given to the table, fresh says that a
+	// block begins, where it may change.
+	table uint64
+	fresh bool
 }
 
 // maxFails is how many blocks may be broken before no more are read: making a
@@ -48,10 +58,10 @@ type fieldDecoder struct {
 const maxFails = 64
 
 func (d *fieldDecoder) open(size uint32) {
-	d.size = size
+	d.size, d.table = size, uint64(size)
 	d.dec = hpack.NewDecoder(size, d.emit)
 	d.dec.SetAllowedMaxDynamicTableSize(maxTable)
-	d.dec.SetMaxStringLength(maxHead)
+	d.dec.SetMaxStringLength(maxString)
 }
 
 // lose forgets the table: a block was missed.
@@ -80,7 +90,7 @@ func (d *fieldDecoder) begin(into *fieldBlock) {
 	if d.dec == nil {
 		d.open(initialTable)
 	}
-	d.into, d.failed = into, d.fails > maxFails
+	d.into, d.fresh, d.failed = into, true, d.fails > maxFails
 	d.dec.SetEmitEnabled(true)
 }
 
@@ -89,8 +99,31 @@ func (d *fieldDecoder) write(p []byte) {
 	if d.failed {
 		return
 	}
+	if d.fresh && len(p) > 0 {
+		d.fresh = false
+		d.resize(p)
+	}
+	d.pending = min(d.pending+int64(len(p)), 2*maxString)
 	if _, err := d.dec.Write(p); err != nil {
 		d.fail()
+	}
+}
+
+// resize reads the changes of the table's size that a block begins with
+// (RFC 7541, section 6.3). One that is cut, or over the bound, is taken for the
+// largest: the decoder refuses it.
+func (d *fieldDecoder) resize(p []byte) {
+	for len(p) > 0 && p[0]&0xe0 == 0x20 {
+		size, n := uint64(p[0]&0x1f), 1
+		if size == 0x1f {
+			more, m := binary.Uvarint(p[1:]) // of 7 bits each, lowest first, as there
+			if m <= 0 {
+				more, m = maxTable, len(p)-1
+			}
+			size, n = size+min(more, maxTable), 1+m
+		}
+		d.table = min(size, maxTable)
+		p = p[n:]
 	}
 }
 
@@ -99,7 +132,7 @@ func (d *fieldDecoder) end() bool {
 	if !d.failed && d.dec.Close() != nil {
 		d.fail()
 	}
-	d.into = nil
+	d.into, d.pending = nil, 0
 	return !d.failed
 }
 
@@ -119,11 +152,12 @@ func (d *fieldDecoder) fail() {
 }
 
 func (d *fieldDecoder) emit(f hpack.HeaderField) {
+	d.pending = 0
 	if d.into == nil {
 		return
 	}
 	d.into.add(f.Name, f.Value)
-	if d.into.cut > 0 { // the table is still kept, at little cost
+	if d.into.full { // the table is still kept, at little cost
 		d.dec.SetEmitEnabled(false)
 	}
 }
@@ -138,15 +172,24 @@ type fieldBlock struct {
 	// none, blank of fields that are not known.
 	cut           int64
 	broken, blank int64
+	full          bool // fields are left out
 }
 
+// add takes a field. Of a value that is longer than a head may be the front is
+// kept; the header table, which no entry of such a size has a place in, is empty
+// after it (RFC 7541, section 4.4).
 func (b *fieldBlock) add(name, value string) {
+	if len(name)+len(value)+entryCost > maxHead && len(value) > framingRoom {
+		b.cut += int64(len(value) - framingRoom)
+		value = strings.Clone(value[:framingRoom])
+	}
 	size := len(name) + len(value) + entryCost
 	switch {
 	case name == "":
 		b.blank++
 	case b.cost+size > maxHead:
 		b.cut += int64(size)
+		b.full = true
 	case name[0] == ':':
 		b.cost += size
 		b.pseudo(name, value)

@@ -235,6 +235,7 @@ func (p *parser) endHead(cut bool, t int64) {
 	p.h.frame = readFraming(p.h.fields)
 	p.list.reset()
 	mode := p.out.header(&p.h, cut, t)
+	p.h.fields, p.h.target = nil, "" // they are the exchange's now
 	switch {
 	case cut:
 		p.lose()

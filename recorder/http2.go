@@ -173,7 +173,6 @@ func (h *h2conn) end(f *frames, t int64) {
 		if !f.block.open {
 			return
 		}
-		f.block.flush(f)
 		if f.head.Flags.Has(http2.FlagHeadersEndHeaders) {
 			h.endBlock(f, true, t)
 		}
@@ -273,7 +272,7 @@ func (h *h2conn) close(id uint32) {
 
 // add puts a stream into the table.
 func (h *h2conn) add(id uint32, e *exchange) {
-	for len(h.streams) >= maxStreams && len(h.order) > 0 {
+	for (len(h.streams) >= maxStreams || len(h.streams) >= fewStreams && h.c.rec.crowded()) && len(h.order) > 0 {
 		oldest := h.order[0]
 		h.order = h.order[1:]
 		if old := h.streams[oldest]; old != nil {

@@ -47,7 +47,7 @@ func (b *block) add(f *frames, p []byte) {
 	if !b.open || b.lost {
 		return
 	}
-	if len(b.part) == 0 && (len(p) >= maxPart || f.body == 0) {
+	if len(b.part) == 0 && (len(p) >= maxPart || f.body == 0 && f.head.Flags.Has(http2.FlagHeadersEndHeaders)) {
 		f.fields.write(p)
 		return
 	}
@@ -106,6 +106,7 @@ func (h *h2conn) openStream(f *frames, id uint32) *exchange {
 // endBlock ends the block; whole: all of it came.
 func (h *h2conn) endBlock(f *frames, whole bool, t int64) {
 	b := &f.block
+	b.flush(f)
 	b.open = false
 	read := f.fields.end()
 	if !whole && read {

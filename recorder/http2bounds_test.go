@@ -43,7 +43,19 @@ func TestHTTP2Bounds(t *testing.T) {
 			h.must(h.fr[0].WriteContinuation(1, true, nil))
 		}, "GET 200 ok 0 1", nil},
 		{"a field of 200 kB", func(h *h2talk) {
-			b := append(h.block(ToServer, ":method: GET", ":path: /1"), "\x00\x01a\x7f\x81\x9a\x0c"+strings.Repeat("x", 200_000)...)
+			b := append(h.block(ToServer, ":method: GET", ":path: /1"), "\x00\x01a\x7f\xc1\x99\x0c"+strings.Repeat("x", 200_000)...)
+			h.must(h.fr[0].WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: b[:9], EndStream: true}))
+			h.must(h.fr[0].WriteContinuation(1, true, b[9:]))
+		}, "GET 200 ok 0 1", map[string]int64{"head_limit": 1}},
+		{"a field of 200 kB in the table, between others", func(h *h2talk) {
+			b := append(h.block(ToServer, ":method: GET", ":path: /1", "x! y"), "\x40\x01a\x7f\xc1\x99\x0c"+strings.Repeat("x", 200_000)...)
+			h.enc[0].SetMaxDynamicTableSize(0) // as the table is behind it: empty
+			h.enc[0].SetMaxDynamicTableSize(initialTable)
+			h.must(h.fr[0].WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: b[:9], EndStream: true}))
+			h.must(h.fr[0].WriteContinuation(1, true, b[9:]))
+		}, "GET 200 ok 0 1", map[string]int64{"head_limit": 1}},
+		{"a field of 300 kB", func(h *h2talk) {
+			b := append(h.block(ToServer, ":method: GET", ":path: /1"), "\x00\x01a\x7f\xe1\xa6\x12"+strings.Repeat("x", 300_000)...)
 			h.must(h.fr[0].WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: b[:9], EndStream: true}))
 			h.must(h.fr[0].WriteContinuation(1, true, b[9:]))
 		}, "GET 200 cut_by_capture 0 1", map[string]int64{faultHPACK: 1}},
@@ -134,32 +146,47 @@ func TestHTTP2OpenStreams(t *testing.T) {
 }
 
 // TestHTTP2StreamLimit: streams that are never answered do not pile up, nor do
-// their headers.
+// their headers. With room for all of them their number is the limit, else what
+// they take.
 func TestHTTP2StreamLimit(t *testing.T) {
-	var sink discard
-	r := newRecording("test", &sink, Config{})
-	info := &ConnInfo{ID: 1, SawSYN: true}
-	h := newH2Talk(t, nil)
-	r.open(info)
-	h.preface()
-	before := liveHeap()
 	const more = 1000
-	long := "x-long: " + strings.Repeat("y", 3900)
-	for i := range uint32(maxStreams + more) {
-		fields := []string{":method: GET", ":path: /"}
-		for range 15 {
-			fields = append(fields, long)
-		}
-		h.headers(ToServer, 2*i+1, true, fields...)
-		r.data(info, ToServer, 0, h.out[0].Bytes(), captureStart)
-		h.out[0].Reset()
+	for _, row := range []struct {
+		name    string
+		fields  int // of 3,900 bytes
+		heldCap int64
+		most    int64 // closed
+	}{
+		{"by their number", 0, 1 << 30, more},
+		{"by what they take", 15, 0, maxStreams + more - fewStreams},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var sink discard
+			r := newRecording("test", &sink, Config{HeldCap: row.heldCap})
+			info := &ConnInfo{ID: 1, SawSYN: true}
+			h := newH2Talk(t, nil)
+			r.open(info)
+			h.preface()
+			before := liveHeap()
+			fields := []string{":method: GET", ":path: /"}
+			for range row.fields {
+				fields = append(fields, "x-long: "+strings.Repeat("y", 3900))
+			}
+			for i := range uint32(maxStreams + more) {
+				h.headers(ToServer, 2*i+1, true, fields...)
+				r.data(info, ToServer, 0, h.out[0].Bytes(), captureStart)
+				h.out[0].Reset()
+			}
+			check(t, "counted", r.acct.faults[faultStreams], sink.exchanges)
+			t.Logf("%d are closed", sink.exchanges)
+			if sink.exchanges < more || sink.exchanges > row.most {
+				t.Errorf("%d are closed, want %d to %d", sink.exchanges, more, row.most)
+			}
+			if used := liveHeap() - before; used > 192<<20 {
+				t.Errorf("%d MiB for %d streams", used>>20, maxStreams)
+			}
+			runtime.KeepAlive(r)
+		})
 	}
-	check(t, "closed", sink.exchanges, more)
-	check(t, "counted", r.acct.faults[faultStreams], more)
-	if used := liveHeap() - before; used > 192<<20 {
-		t.Errorf("%d MiB for %d streams", used>>20, maxStreams)
-	}
-	runtime.KeepAlive(r)
 }
 
 // BenchmarkHTTP2 is the cost from ordered bytes to exchanges, one event a frame

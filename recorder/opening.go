@@ -39,6 +39,7 @@ func (e *exchange) readable(p []byte) {
 	}
 	if e.answer != nil {
 		e.answer.feed(p, e.now, e.c.delivery)
+		e.chargeEvent()
 	}
 	if e.answer == nil && e.kind != trace.KindOther || e.kind == trace.KindOther && e.rec.cfg.KeepText {
 		e.keep(&e.resp, p)

@@ -18,7 +18,8 @@ const (
 // and of its answer the place in the order, so that later ones find theirs.
 func (c *conn) crowd(e *exchange) {
 	last := len(c.queue) - 1
-	if last < maxPipelined || c.queue[last] != e || c.answering == e {
+	few := last < maxPipelined && !(last >= fewPipelined && c.rec.crowded())
+	if few || c.queue[last] != e || c.answering == e {
 		return
 	}
 	c.rec.acct.fault(faultPipelined)

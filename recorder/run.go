@@ -29,8 +29,11 @@ type Config struct {
 	// BodyCap bounds what is kept of one body, in bytes, and the decoded size
 	// of a compressed one; 0 = 16 MiB. What is over is counted.
 	BodyCap int64
-	// HeldCap bounds the bytes of all bodies held at a time; 0 = 128 MiB.
-	// Above it bodies are counted and not kept: the first step of the ladder.
+	// HeldCap bounds the bytes held at a time of all bodies and heads, of
+	// messages whose end has not come, and of what waits for its turn; 0 = 128
+	// MiB. Above it bodies are counted and not kept: the first step of the
+	// ladder. A quarter of it is for messages under way and no more: above that
+	// the oldest of them is given up, as cut by the recorder.
 	HeldCap int64
 	// Vantage is where the packets were seen; "" = server.
 	Vantage trace.Vantage
@@ -107,6 +110,7 @@ func Run(ctx context.Context, src Source, sink Sink, cfg Config) (Report, error)
 	}
 	r.tls = newTLSShared(cfg.KeyLog, src)
 	ra := newReassembler(r)
+	r.order = ra
 	err := r.read(ctx, src, ra)
 	if r.err == nil {
 		ra.flush()
@@ -156,8 +160,12 @@ type recording struct {
 	// ignore tells the source that it need not bring a connection's bytes any
 	// more; nil = it does not care.
 	ignore func(*ConnInfo)
-	held   int64 // bytes of bodies
-	err    error // the sink's first error
+	// held are the bytes of bodies, heads and messages under way; piled those of
+	// exchanges that pile up on their connections.
+	held, piled int64
+	parts       partials
+	order       *reassembler // which holds bytes too; nil without one
+	err         error        // the sink's first error
 }
 
 func newRecording(source string, sink Sink, cfg Config) *recording {
@@ -200,9 +208,11 @@ func (r *recording) data(info *ConnInfo, d Dir, _ int64, b []byte, t int64) {
 	c := r.conn(info)
 	if c.wait(d) {
 		c.hold(heldCall{what: callData, b: b, t: t})
+		r.weigh(c)
 		return
 	}
 	c.data(d, b, t)
+	r.weigh(c)
 }
 
 func (r *recording) gap(info *ConnInfo, d Dir, _, n int64, reason string, t int64) {
@@ -215,9 +225,10 @@ func (r *recording) gap(info *ConnInfo, d Dir, _, n int64, reason string, t int6
 	r.acct.lost(reason, n)
 	if c.wait(d) {
 		c.hold(heldCall{what: callGap, n: n, reason: reason, t: t})
-		return
+	} else {
+		c.gap(d, n, reason, t)
 	}
-	c.gap(d, n, reason, t)
+	r.weigh(c)
 }
 
 func (r *recording) fin(info *ConnInfo, d Dir, t int64) {
@@ -239,6 +250,7 @@ func (r *recording) closed(info *ConnInfo, _ int64) {
 	c := r.conn(info)
 	c.release(true)
 	c.closed()
+	r.charge(c, 0)
 	delete(r.conns, info.ID)
 	r.last = nil
 }
@@ -273,6 +285,10 @@ func (r *recording) newExchange(c *conn, t int64) *exchange {
 func (r *recording) begin(c *conn, t int64) *exchange {
 	e := r.newExchange(c, t)
 	r.count(e)
+	if len(c.queue) >= fewPipelined || c.h2 != nil && len(c.h2.streams) >= fewStreams {
+		e.piled = true
+		r.admit(e, pileCost)
+	}
 	return e
 }
 
@@ -284,7 +300,10 @@ func (r *recording) count(*exchange) {
 // take hands a closed exchange to the sink.
 func (r *recording) take(e *exchange) {
 	r.acct.open--
-	r.held -= int64(cap(e.req.data)+cap(e.resp.data)) + e.heads
+	r.held -= int64(cap(e.req.data)+cap(e.resp.data)) + e.heads + e.event
+	if e.piled {
+		r.piled -= e.heads
+	}
 	if e.req.cut > 0 || e.resp.cut > 0 {
 		r.acct.w.TruncatedBodies++
 	}
@@ -299,6 +318,9 @@ func (r *recording) take(e *exchange) {
 // room is the number of bytes that may still be held.
 func (r *recording) room() int64 {
 	left := r.cfg.heldCap() - r.held
+	if r.order != nil {
+		left -= r.order.held
+	}
 	if left <= 0 {
 		r.acct.w.LadderStep = 1
 	}

@@ -18,6 +18,7 @@ const (
 	tlsBadRecord   = "a record's authentication failed"
 	tlsCompressed  = "it is compressed"
 	tlsRenegotiate = "it negotiated anew"
+	tlsShed        = "there was no room for its handshake"
 )
 
 // faultTLS is the fault of exchanges that were under way when a direction
@@ -313,7 +314,7 @@ func (t *tlsConn) stop(d Dir, reason string) {
 	s.stopped, s.frames.broken, t.changed = true, true, true
 	t.blind(s.unread + int64(len(s.frames.buf)))
 	s.frames.free.put(s.frames.buf)
-	s.unread, s.frames.buf, s.cipher, s.key = 0, nil, nil, secret{}
+	s.unread, s.frames.buf, s.cipher, s.key, s.messages = 0, nil, nil, secret{}, tlsMessages{}
 	if t.dirs[0].useful || t.dirs[1].useful {
 		t.c.deafen(d, reason == tlsHole)
 		return

@@ -13,9 +13,7 @@ type tlsShared struct {
 	sessions tlsSessions
 	free     tlsBuffers
 	out      []byte
-	// held is the number of bytes that wait, conns that of connections.
-	held  int
-	conns int64
+	conns    int64
 	// reasons counts the connections that were not read, or not to their end.
 	reasons map[string]int64
 }

@@ -4,11 +4,10 @@ import "bytes"
 
 const (
 	// maxTLSWait bounds the bytes that one connection may have waiting for a
-	// secret or a hello, maxTLSWaitTotal those of all, and tlsPatience for how
-	// long, in time of the capture: a secret is written within the handshake.
-	maxTLSWait      = 256 << 10
-	maxTLSWaitTotal = 64 << 20
-	tlsPatience     = int64(5e9)
+	// secret or a hello, and tlsPatience for how long, in time of the capture: a
+	// secret is written within the handshake.
+	maxTLSWait  = 256 << 10
+	tlsPatience = int64(5e9)
 	// itemCost is what one waiting item takes besides its record.
 	itemCost = 112
 )
@@ -47,19 +46,11 @@ func (t *tlsConn) hold(it *tlsItem) {
 	}
 	t.queue = append(t.queue, kept)
 	t.count[it.dir]++
-	t.weigh(it, 1)
-}
-
-// weigh counts what one item takes, or took.
-func (t *tlsConn) weigh(it *tlsItem, sign int) {
-	n := sign * (len(it.record) + itemCost)
-	t.bytes += n
-	t.c.rec.tls.held += n
+	t.bytes += len(it.record) + itemCost
 }
 
 func (t *tlsConn) overdue(now int64) bool {
-	return len(t.queue) > 0 &&
-		(t.bytes > maxTLSWait || t.c.rec.tls.held > maxTLSWaitTotal || now-t.since > tlsPatience)
+	return len(t.queue) > 0 && (t.bytes > maxTLSWait || now-t.since > tlsPatience)
 }
 
 // drain processes what waits and can be, each direction in its order.
@@ -77,7 +68,7 @@ func (t *tlsConn) drain() {
 				continue
 			}
 			t.count[it.dir]--
-			t.weigh(&it, -1)
+			t.bytes -= len(it.record) + itemCost
 		}
 		clear(t.queue[len(kept):])
 		t.queue = kept
