@@ -19,6 +19,7 @@ type junitSuite struct {
 	Errors   int         `xml:"errors,attr"`
 	Skipped  int         `xml:"skipped,attr"`
 	Cases    []junitCase `xml:"testcase"`
+	class    string
 }
 
 type junitCase struct {
@@ -38,7 +39,7 @@ type junitMessage struct {
 // for the whole. Worse is a failure; what must be proven and is not, an error;
 // any other metric without proof is skipped.
 func CompareJUnit(w io.Writer, c *analyzer.Comparison) error {
-	suite := junitSuite{Name: "lambdac compare"}
+	suite := junitSuite{Name: "lambdac compare", class: "lambdac.compare"}
 	for i := range c.Metrics {
 		suite.add(metricCase(&c.Metrics[i]))
 	}
@@ -50,7 +51,11 @@ func CompareJUnit(w io.Writer, c *analyzer.Comparison) error {
 		whole.Error = message
 	}
 	suite.add(whole)
-	out, err := xml.MarshalIndent(suite, "", "  ")
+	return suite.write(w)
+}
+
+func (s *junitSuite) write(w io.Writer) error {
+	out, err := xml.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("make junit: %w", err)
 	}
@@ -72,7 +77,7 @@ func metricCase(m *analyzer.MetricVerdict) junitCase {
 }
 
 func (s *junitSuite) add(c junitCase) {
-	c.Class = "lambdac.compare"
+	c.Class = s.class
 	s.Tests++
 	switch {
 	case c.Failure != nil:

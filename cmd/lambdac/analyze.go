@@ -139,17 +139,23 @@ func printAnalysis(w io.Writer, a *analyzer.Analysis, asJSON bool) error {
 // objective that is broken at every load is 1; one that the data cannot judge
 // is 2.
 func verdict(a *analyzer.Analysis) error {
+	if a.Validity.Verdict != trace.Valid {
+		return &exitError{code: exitInvalid}
+	}
+	return judge(analyzer.Checks(a, nil))
+}
+
+// judge is the exit code of checks: a limit that is missed goes before one that
+// cannot be judged.
+func judge(checks []analyzer.Check) error {
 	code := exitOK
-	for _, s := range a.Objectives {
+	for _, c := range checks {
 		switch {
-		case s.Verdict == analyzer.Found && s.Low == nil:
-			code = exitMissed
-		case s.Verdict == analyzer.Insufficient && code == exitOK:
+		case c.Verdict == analyzer.CheckMissed:
+			return &exitError{code: exitMissed}
+		case c.Verdict == analyzer.CheckUndecided:
 			code = exitInvalid
 		}
-	}
-	if a.Validity.Verdict != trace.Valid {
-		code = exitInvalid
 	}
 	if code == exitOK {
 		return nil

@@ -164,10 +164,15 @@ func compareTables(stdin io.Reader) func(baseline, candidate, control string, o 
 // writeReport writes one form of the result to a file; none where no path is
 // given.
 func writeReport(path string, result *analyzer.Comparison, form func(io.Writer, *analyzer.Comparison) error) error {
+	return writeForm(path, func(w io.Writer) error { return form(w, result) })
+}
+
+// writeForm writes a file; none where no path is given.
+func writeForm(path string, form func(io.Writer) error) error {
 	if path == "" {
 		return nil
 	}
-	return writeFile(path, func(w io.Writer) error { return form(w, result) })
+	return writeFile(path, form)
 }
 
 // gate is the exit code of a comparison.

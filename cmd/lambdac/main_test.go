@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 			"exit":      exits,
 			"validate":  validate,
 			"soon":      soon,
+			"expand":    expand,
 		},
 	})
 }
@@ -79,6 +80,16 @@ func soon(ts *testscript.TestScript, neg bool, args []string) {
 	d, err := time.ParseDuration(args[0])
 	ts.Check(err)
 	ts.Setenv(args[1], time.Now().Add(d).Format(time.RFC3339Nano))
+}
+
+// expand puts the values of variables into files.
+func expand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: expand FILE…")
+	}
+	for _, file := range args {
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(os.Expand(ts.ReadFile(file), ts.Getenv)), 0o600))
+	}
 }
 
 // targets are what a replay may meet, good and bad.

@@ -54,17 +54,21 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 		return dryRun(c, cfg, job, o.asJSON)
 	}
 	u := newUI(c)
-	progress := newReplayProgress(u, cfg, "")
-	cfg.Progress = progress.show
-	end := progress.begin()
-	result, err := replayTrace(c.Context(), cfg, job)
-	end()
+	result, err := replayShown(c.Context(), u, cfg, job)
 	if result == nil {
 		return err
 	}
 	// What was measured before an early end is a result too.
 	shown := showRun(c, u, o, result)
 	return cmp.Or(err, shown)
+}
+
+// replayShown replays a trace and shows how far it is.
+func replayShown(ctx context.Context, u *ui, cfg replayer.Config, job replayJob) (*replayer.Result, error) {
+	progress := newReplayProgress(u, cfg, "")
+	cfg.Progress = progress.show
+	defer progress.begin()()
+	return replayTrace(ctx, cfg, job)
 }
 
 // showRun prints what a replay measured, and how it can be used.

@@ -101,6 +101,9 @@ func (o *replayFlags) config() (replayer.Config, error) {
 		return o.cfg, usage(see, "%d replicates: want 1 or more", o.cfg.Replicates)
 	}
 	cfg := o.cfg
+	if planner != nil && cfg.Replicates > 1 {
+		planner = repeated{planner, cfg.Replicates}
+	}
 	cfg.Planner = planner
 	if o.dryRun && cfg.Target == "" {
 		cfg.Target = "http://127.0.0.1" // nothing is sent there

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/lambdac/lambdac/internal/experiment"
 	"github.com/lambdac/lambdac/internal/jsonschema"
 )
 
@@ -19,6 +20,8 @@ func TestPublishedSchemas(t *testing.T) {
 	jsonschema.Published(t, "../../docs/schema/outlook.v1.json", outlookSchema, outlook{}, ".", "../../replayer")
 	jsonschema.Published(t, "../../docs/schema/run.v1.json", runSchema, runResult{}, ".", "../../trace")
 	jsonschema.PublishedInput(t, "../../docs/schema/record-config.v1.json", "lambdac record --config", recordConfig{}, ".", "../../trace")
+	jsonschema.PublishedInput(t, "../../docs/schema/experiment.v1.json", "lambdac run", experiment.Document{}, "../../internal/experiment")
+	jsonschema.Published(t, "../../docs/schema/experiment-result.v1.json", experimentSchema, experimentResult{}, ".", "../../analyzer")
 	jsonschema.Published(t, "../../docs/schema/demo.v1.json", demoSchema, demoResult{}, ".", "../../analyzer")
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lambdac/lambdac/analyzer"
 	"github.com/lambdac/lambdac/replayer"
+	"github.com/lambdac/lambdac/trace"
 )
 
 // searchFlags are those of replay --search.
@@ -52,4 +53,17 @@ func (s *searchFlags) planner() (replayer.Planner, error) {
 		return nil, &exitError{exitUsage, fmt.Errorf("--search: %w", err), see}
 	}
 	return search, nil
+}
+
+// repeated holds each load that another planner chooses so many times.
+type repeated struct {
+	inner replayer.Planner
+	times int
+}
+
+func (r repeated) Next(done []trace.Level) (trace.Level, bool) {
+	if n := len(done); n%r.times != 0 {
+		return trace.Level{OfferedPerS: done[n-1].OfferedPerS}, true
+	}
+	return r.inner.Next(done)
 }

@@ -29,16 +29,6 @@ func Read(path string) (*Experiment, error) {
 	return x, x.checked(file)
 }
 
-// Parse is [Read] of a text; name stands for it in errors.
-func Parse(name string, text []byte) (*Experiment, error) {
-	x := new(Experiment)
-	file, err := yamlfile.Decode(name, text, &x.Document)
-	if err != nil {
-		return nil, err
-	}
-	return x, x.checked(file)
-}
-
 // At is an error in what stands at a path below spec, such as
 // "load.levels[2]", at its place.
 func (x *Experiment) At(path string, err error) error { return x.file.At("$.spec."+path, err) }

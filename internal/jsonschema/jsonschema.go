@@ -110,6 +110,8 @@ func (m *maker) schemaOf(typ reflect.Type) map[string]any {
 		return s
 	case reflect.Bool:
 		return map[string]any{"type": "boolean"}
+	case reflect.Interface:
+		return map[string]any{} // anything
 	case reflect.Float64:
 		return map[string]any{"type": "number"}
 	default:
@@ -122,6 +124,9 @@ func (m *maker) structSchema(typ reflect.Type) map[string]any {
 	for field := range typ.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		s := m.schemaOf(field.Type)
+		if types := field.Tag.Get("schema"); types != "" { // what people may write for it
+			s["type"] = strings.Split(types, ",")
+		}
 		if comment := m.src.Comments[typ.String()+"."+field.Name]; comment != "" {
 			s["description"] = comment
 		}
