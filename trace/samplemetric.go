@@ -13,8 +13,8 @@ const (
 	MetricMemoryAvailable = "system.memory.available" // MemAvailable
 	MetricMemoryFree      = "system.memory.free"
 	MetricMemoryAnon      = "system.memory.anon" // AnonPages: swapped pages are not in it
-	MetricPagingIn        = "system.paging.in"   // counter, pgpgin
-	MetricPagingOut       = "system.paging.out"  // counter, pgpgout
+	MetricPagingIn        = "system.paging.in"   // counter, pgpgin × 1024
+	MetricPagingOut       = "system.paging.out"  // counter, pgpgout × 1024
 
 	// Free blocks of each order, by zone: Instance is "node/zone" as
 	// /proc/buddyinfo spells them ("0/Normal"); the metric's name ends in the
@@ -22,13 +22,18 @@ const (
 	MetricBuddyPrefix  = "linux.buddy.free_blocks.order_"
 	MetricZoneMin      = "linux.zone.watermark_min" // pages, Instance as above
 	MetricPageSize     = "linux.page_size"
+	MetricOOMVictims   = "linux.oom.victims"        // counter: tasks that the OOM killer chose, by its tracepoint
 	MetricOOMKills     = "linux.oom.kills"          // counter
 	MetricCompactFail  = "linux.compaction.fail"    // counter
 	MetricCompactStall = "linux.compaction.stall"   // counter
 	MetricExtfrag      = "linux.page_alloc.extfrag" // counter: fallbacks that split a foreign block
-	MetricOOMOrder     = "linux.oom.order"          // event: an OOM kill, the value is the order asked for; Instance the zone where known
-	MetricAllocFailed  = "linux.page_alloc.failed"  // event: a page allocation failure, the value is its order; Instance likewise
-	MetricPSIPrefix    = "linux.pressure."          // counter, µs: "linux.pressure.memory.some", …full, cpu, io
+	// The kernel's fragmentation index of an order of which no block is free, 0
+	// (lack of memory) … 1 (memory in pieces); none where a block is free. See
+	// [ExtfragMetric].
+	MetricExtfragPrefix = "linux.extfrag.index.order_"
+	MetricOOMOrder      = "linux.oom.order"         // event: an OOM kill, the value is the order asked for; Instance the zone where known
+	MetricAllocFailed   = "linux.page_alloc.failed" // event: a page allocation failure, the value is its order; Instance likewise
+	MetricPSIPrefix     = "linux.pressure."         // counter, µs: "linux.pressure.memory.some", …full, cpu, io
 
 	// The control group watched; Instance is its path.
 	MetricCgroupMemory    = "cgroup.memory.current"
@@ -72,8 +77,9 @@ const (
 	MetricClientGoroutines = "client.goroutines"
 	MetricClientOpenFiles  = "client.open_files"
 	MetricClientTimeWait   = "client.tcp.time_wait"
-	MetricClientRetrans    = "client.tcp.retransmits" // counter
-	MetricClientGCPause    = "client.gc.pause"        // counter, s
+	MetricClientRetrans    = "client.tcp.retransmits"    // counter
+	MetricClientGCPause    = "client.gc.pause"           // counter, s
+	MetricClientThrottled  = "client.cpu.throttled_time" // counter, s: by the limit of its control group
 
 	// MetricScrapeTime is how long reading a source took, s; of every source.
 	MetricScrapeTime = "scrape.duration"
@@ -81,3 +87,6 @@ const (
 
 // BuddyMetric is the name of the count of free blocks of 2^order pages.
 func BuddyMetric(order int) string { return MetricBuddyPrefix + strconv.Itoa(order) }
+
+// ExtfragMetric is the name of the fragmentation index of an order.
+func ExtfragMetric(order int) string { return MetricExtfragPrefix + strconv.Itoa(order) }

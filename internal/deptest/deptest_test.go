@@ -42,6 +42,7 @@ var ours = map[string]struct {
 	"analyzer":            {[]string{"trace", "trace/tracedir", "analyzer/stats"}, "runs to findings"},
 	"internal/fault":      {[]string{"trace", "internal/llmwire", "internal/sse"}, "faults put into exchanges, seeded"},
 	"analyzer/report":     {[]string{"trace", "analyzer"}, "findings to pages"},
+	"internal/telemetry":  {[]string{"trace"}, "samples of host, GPUs, servers and client on one clock"},
 	"datasets":            {[]string{"trace", "trace/tracedir", "internal/llmwire", "internal/tokens"}, "other people's traces, and ours for others"},
 
 	"internal/kerneltest":       {nil, "runs test binaries on other kernels; make test-kernel only"},
@@ -70,6 +71,8 @@ var only = map[string][]string{
 	"github.com/Shopify/toxiproxy":       {"internal/fault"},
 	"github.com/NVIDIA/go-nvml":          {"internal/telemetry"},
 	"github.com/prometheus/procfs":       {"internal/telemetry"},
+	"github.com/prometheus/common":       {"internal/telemetry"},
+	"github.com/prometheus/client_model": {"internal/telemetry"},
 	"github.com/zricethezav/gitleaks":    {},
 	"github.com/charmbracelet/bubbletea": {"cmd/lambdac"},
 	"charm.land/bubbletea":               {"cmd/lambdac"},
