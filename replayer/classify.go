@@ -89,6 +89,9 @@ func (x *exchange) judge(err error) {
 	var said trace.Exchange
 	s.answer.Fill(r, &said)
 	fillSaid(r, &said.Said)
+	if x.it.probe != nil {
+		x.texts = said.Answer
+	}
 	r.RespComplete = err == nil && s.cut == 0
 	status := *r.StatusCode
 	streamed := s.reader != nil

@@ -69,6 +69,9 @@ type Config struct {
 	// Faults are injected into the exchanges; their windows count from each
 	// level's measured start, and Seed decides which exchanges they hit.
 	Faults []fault.Spec
+	// Probes is the share of the chat requests that are replaced by questions
+	// with known answers, 0 to 0.5; see [trace.Features].
+	Probes float64
 
 	// Shard says which part of the schedule this process sends; zero = all.
 	Shard Shard
@@ -249,6 +252,9 @@ func (c *Config) check() error {
 	}
 	if c.MaxInFlight < 1 || !(c.CV > 0) || math.IsInf(c.CV, 0) {
 		return inputError("both must be above 0", "in-flight limit %d, coefficient of variation %v: out of range", c.MaxInFlight, c.CV)
+	}
+	if err := c.checkProbes(); err != nil {
+		return err
 	}
 	if err := c.checkFaults(); err != nil {
 		return err

@@ -44,6 +44,9 @@ func (r *run) knobs() []string {
 	if n := r.cancels(); n > 0 {
 		knobs = append(knobs, fmt.Sprintf("cancels=%s: %d of %d recorded clients gave up", onOff(!cfg.NoCancels), n, len(r.recs)))
 	}
+	if r.quality != nil {
+		knobs = append(knobs, r.quality.knob())
+	}
 	if cfg.IgnoreEOS {
 		knobs = append(knobs, "ignore_eos")
 	}

@@ -51,6 +51,8 @@ type exchange struct {
 	clientPort          atomic.Int32
 
 	stream stream
+	// texts are the answer's, of a probe only.
+	texts []trace.AnswerText
 	// fault is what the run's faults know of it; nil = there are none.
 	fault *fault.Exchange
 }
@@ -101,6 +103,7 @@ func (s *sender) exchange(it *item) *outcome {
 	}
 	x.times(out)
 	x.faulted()
+	s.quality.scored(x)
 	return out
 }
 

@@ -46,10 +46,16 @@ func (lv *level) feed(ready chan<- *item, primed chan<- struct{}) error {
 	defer prime()
 	r := lv.run
 	r.prompts.renew()
+	asked := 0 // questions of this level so far
 	for i, a := range lv.arrivals {
 		it := lv.item(i)
 		var err error
-		it.prompt, err = r.prompts.make(it.src, copyKey{level: lv.key, instance: a.instance, warm: it.warm})
+		if r.quality.asked(it) {
+			it.probe = r.quality.next(&asked)
+			it.prompt, err = r.prompts.ask(it.src, it.probe)
+		} else {
+			it.prompt, err = r.prompts.make(it.src, copyKey{level: lv.key, instance: a.instance, warm: it.warm})
+		}
 		if err != nil {
 			return fmt.Errorf("build request for %q: %w", it.id, err)
 		}

@@ -12,6 +12,7 @@ const (
 	saltWarm
 	saltShard
 	saltRamp
+	saltProbe
 )
 
 // mix hashes numbers into one. Each step is the finalizer of SplitMix64

@@ -19,6 +19,8 @@ type item struct {
 	at     time.Duration
 	due    time.Time
 	prompt prompt
+	// probe is the question asked in its place; nil = none.
+	probe *question
 	// order is its place in the schedule, from 0.
 	order int
 	// self is its place in its conversation, waits the turn before it.

@@ -51,6 +51,7 @@ type run struct {
 	timeline *timeline
 	turns    *turns
 	prompts  *prompter
+	quality  *quality // nil = no questions with known answers
 	planner  Planner
 	levels   int // planned; 0 = a Planner decides
 	// counts of what the trace does not tell, for the manifest
@@ -131,6 +132,7 @@ func newRun(cfg *Config, tr Trace, out Output) (*run, error) {
 	r.timeline = newTimeline(r.recs, cfg.Seed, !cfg.NoSpread, cfg.MaxIdle)
 	r.turns = newTurns(r.recs)
 	r.prompts = newPrompter(r.recs, tokens.Words(), cfg)
+	r.quality = newQuality(cfg.Probes, cfg.Seed)
 	r.result.Outcomes = make(map[trace.Outcome]int64)
 	if files, ok := maxOpenFiles(); ok && cfg.Dial == nil {
 		var warning string
@@ -173,7 +175,7 @@ func (r *run) connect(ctx context.Context) error {
 	r.fits = newCalibration(r.prompts.refit)
 	r.sender = &sender{
 		base: base, target: r.target,
-		header: targetHeader(r.cfg.Headers), limits: r.cfg.Timeouts, patient: r.cfg.NoCancels,
+		header: targetHeader(r.cfg.Headers), limits: r.cfg.Timeouts, patient: r.cfg.NoCancels, quality: r.quality,
 	}
 	// Timeout stays 0: Vegeta's own default of 30 s would cut long streams.
 	r.client = &http.Client{Transport: r.sender}

@@ -77,6 +77,8 @@ type sender struct {
 
 	// faults are injected on the way; nil = none.
 	faults *fault.Injector
+	// quality scores the answers to probes; nil = there are none.
+	quality *quality
 
 	// By level:
 	ctx    context.Context

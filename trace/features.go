@@ -8,7 +8,7 @@ type Features struct {
 	// in the trace (average linkage, cosine distance 0.30).
 	InCluster  *int32 `parquet:"in_cluster"`
 	OutCluster *int32 `parquet:"out_cluster"`
-	// ClusterMethod is "embeddings:<model>" or "lexical".
+	// ClusterMethod is "embeddings:<model>", "lexical" or [ClusterExact].
 	ClusterMethod *string `parquet:"cluster_method,dict"`
 	// OutTokenBins are 256 counts; bin = HMAC(key, token id) mod 256.
 	OutTokenBins []int32 `parquet:"out_token_bins,list,optional" parquet-element:",delta"`
@@ -32,6 +32,11 @@ type Features struct {
 	ProbeScore *float64 `parquet:"probe_score"`
 }
 
+// ClusterExact says that answers to one probe are in one cluster where they are equal up
+// to white space and what is put around an answer; OutCluster counts from 0 for
+// each probe.
+const ClusterExact = "exact"
+
 // FeatureReason says why features are missing.
 type FeatureReason string
 
@@ -41,4 +46,8 @@ const (
 	FeatureOpaque      FeatureReason = "opaque"
 	FeatureBodyDropped FeatureReason = "body_dropped"
 	FeatureNoEmbedding FeatureReason = "no_embeddings"
+	// FeatureFailed and FeatureTruncated: a probe without a whole answer, which
+	// says nothing of its quality.
+	FeatureFailed    FeatureReason = "failed"
+	FeatureTruncated FeatureReason = "truncated"
 )

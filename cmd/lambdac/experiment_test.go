@@ -43,6 +43,7 @@ func TestBadExperiment(t *testing.T) {
 		{"tolerance", "load: {rate: 1}\n  baseline: {run: x, tolerance: 500%}", `line 8, column 33: "500%": not a share`},
 		{"header", "load: {rate: 1}\n  sessions: odd", `line 8, column 13: replay cannot start: unknown way "odd"`},
 		{"probes", "load: {rate: 1}\n  probes: mine", `line 8, column 11: probes "mine": want one of builtin`},
+		{"probe share", "load: {rate: 1}\n  probes: builtin\n  probeShare: 90%", "line 9, column 15: replay cannot start: share 0.9 of questions"},
 		{"bomb", "load: {levels: &a [1, 2], scale: *a}", "line 7, column 18: anchors and aliases"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -54,6 +55,9 @@ func keys(s *experiment.Spec) []key {
 		{"stop.firstToken", "timeout-first-token", given(s.Stop.FirstToken)},
 		{"stop.idle", "timeout-idle", given(s.Stop.Idle)},
 		{"stop.total", "timeout-total", given(s.Stop.Total)},
+	}
+	if s.Probes != "" {
+		list = append(list, key{"probeShare", "probes", given(cmp.Or(s.ProbeShare, "5%"))})
 	}
 	if l.Seed != nil {
 		list = append(list, key{"load.seed", "seed", []string{strconv.FormatUint(*l.Seed, 10)}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lambdac/lambdac/internal/experiment"
 	"github.com/lambdac/lambdac/replayer"
 )
 
@@ -31,6 +32,7 @@ type replayFlags struct {
 	ca       string
 	startAt  string
 	selected string
+	probes   string
 	out      string
 	force    bool
 	asJSON   bool
@@ -69,6 +71,7 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.BoolVar(&o.cfg.IgnoreEOS, "ignore-eos", false, "ask the service to generate up to the recorded length")
 	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
 	f.BoolVar(&o.cfg.HTTP2, "http2", false, "send over HTTP/2: by ALPN to https targets, by prior knowledge to http ones")
+	f.StringVar(&o.probes, "probes", "", "`share` of chat requests to replace by questions with known answers, such as 5%, which show whether quality falls with load")
 	f.StringVar(&o.ca, "ca", "", "PEM file of the authority of an https target's certificate (default: the system's)")
 	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
 	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
@@ -119,6 +122,11 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	}
 	cfg.Sessions = replayer.Sessions(o.sessions)
 	cfg.Scaling, cfg.CapPolicy, cfg.Cache = replayer.Scaling(o.scaling), replayer.CapPolicy(o.onCap), replayer.Cache(o.cache)
+	if o.probes != "" {
+		if cfg.Probes, err = experiment.ParseShare(o.probes); err != nil {
+			return cfg, usage(see, "--probes: %w", err)
+		}
+	}
 	if err := o.trust(&cfg); err != nil {
 		return cfg, err
 	}
