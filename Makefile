@@ -48,7 +48,8 @@ check: ## static checks; run before each commit
 	@dead=$$($(GO) tool deadcode ./cmd/lambdac); if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
 	$(GO) mod tidy -diff
 
-fuzz: ## each fuzz test for FUZZTIME
+fuzz: ## the whole corpus of planted secrets, four minutes or so, and each fuzz test for FUZZTIME
+	LAMBDAC_CALIBRATE=1 $(GO) test -run '^TestCorpusCalibrated$$' -timeout 1h ./sanitizer
 	@for pkg in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),20s) -fuzzminimizetime 1s $$pkg || exit 1; \

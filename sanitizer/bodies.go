@@ -25,8 +25,9 @@ type bodies struct {
 	mode     bodyMode // one of them
 	pace     pace
 	// kept and left count the exchanges whose texts were to be kept, and those
-	// for which there was no time.
-	kept, left int64
+	// for which there was no time; cut the requests and answers that were not
+	// whole.
+	kept, left, cut int64
 }
 
 // newBodies returns nil in the shape mode.
@@ -86,11 +87,24 @@ func (s *Sanitizer) keepBodies(x *trace.Exchange) {
 
 // warnings tells what was not kept; b may be nil.
 func (b *bodies) warnings(mode trace.Mode) (list []string) {
-	if b == nil || b.left == 0 {
+	if b == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d of %d exchanges came too fast for the mode %s and were kept as shape: it makes %.3g MB/s here",
-		b.left, b.left+b.kept, mode, b.pace.rate())}
+	if b.left > 0 {
+		list = append(list, fmt.Sprintf("%d of %d exchanges came too fast for the mode %s and were kept as shape: it makes %.3g MB/s here",
+			b.left, b.left+b.kept, mode, b.pace.rate()))
+	}
+	if b.cut > 0 {
+		list = append(list, fmt.Sprintf("%d requests and answers did not come whole (hung up, lost or larger than the body cap): nothing is kept of their texts, in which half a secret would not be found", b.cut))
+	}
+	return list
+}
+
+// leaveCut counts what did not come whole: half a secret looks like none, so
+// nothing is kept.
+func (s *Sanitizer) leaveCut(side trace.BodySide) {
+	s.bodies.cut++
+	s.tally.add("cut", string(side), 1)
 }
 
 // setVocabulary chooses the vocabulary in which the texts of a model's exchange
@@ -118,6 +132,7 @@ func (s *Sanitizer) keepRequest(x *trace.Exchange) bool {
 		return rec.ReqWireBytes == 0 // else it could not be decoded
 	}
 	if x.ReqBodyCut > 0 || !rec.ReqComplete {
+		s.leaveCut(trace.SideRequest)
 		return false
 	}
 	if f := s.bodies.filler; f != nil && !s.tokenBlocks(x, f) {
@@ -164,6 +179,9 @@ func (s *Sanitizer) tokenBlocks(x *trace.Exchange, f *filler) bool {
 func (s *Sanitizer) keepAnswer(x *trace.Exchange) bool {
 	rec := x.Record
 	if x.RespBodyCut > 0 || !rec.RespComplete && !saidAll(rec) {
+		if len(x.RespBody)+len(x.Answer) > 0 {
+			s.leaveCut(trace.SideResponse)
+		}
 		return false
 	}
 	if len(x.RespBody) == 0 {

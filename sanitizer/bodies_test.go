@@ -24,16 +24,26 @@ import (
 // keep runs one exchange in a mode.
 func keep(t *testing.T, mode trace.Mode, x *trace.Exchange) *trace.Record {
 	t.Helper()
+	rec, _ := keepAndSay(t, mode, x)
+	return rec
+}
+
+// keepAndSay is keep, with the manifest's warnings.
+func keepAndSay(t *testing.T, mode trace.Mode, x *trace.Exchange) (*trace.Record, string) {
+	t.Helper()
 	out := &memory{}
 	s := start(t, Config{Key: testKey, FeatureShare: 1e-9, Mode: mode}, out)
 	s.targets.seen = everyTarget()
 	if err := s.Take(x); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if len(out.records) != 1 {
 		t.Fatalf("%d records, want 1", len(out.records))
 	}
-	return out.records[0]
+	return out.records[0], strings.Join(out.manifest.Warnings, "\n")
 }
 
 // bodyOf is the body of a side, "" where there is none.
@@ -277,6 +287,11 @@ func TestBodiesFailClosed(t *testing.T) {
 				x.Record.RespComplete = false
 				return x
 			}(), trace.BodyDroppedTruncated, 1},
+			{"cut request", func() *trace.Exchange {
+				x := streamed(messages("my key is sk-ant-api03-Zq3vT9xL"), trace.ChunkText, "a")
+				x.ReqBodyCut = 100
+				return x
+			}(), trace.BodyDroppedTruncated, 1},
 			{"whole", streamed(messages("hi"), trace.ChunkText, "a", "b"), map[trace.Mode]trace.BodyState{trace.ModeRedact: trace.BodyKept, trace.ModeFiller: trace.BodyFiller}[mode], 2},
 			{"opaque", func() *trace.Exchange {
 				x := chat(1, 1, messages("hi"))
@@ -285,7 +300,11 @@ func TestBodiesFailClosed(t *testing.T) {
 			}(), trace.BodyDroppedPolicy, 0},
 		} {
 			row.x.Record.ReqBodyBytes = 1234
-			rec := keep(t, mode, row.x)
+			cut := row.want == trace.BodyDroppedTruncated
+			rec, said := keepAndSay(t, mode, row.x)
+			if strings.Contains(said, "1 requests and answers did not come whole") != cut || strings.Contains(dump(t, rec), `"cut"`) != cut {
+				t.Errorf("%s, %s: %v, warnings %q", mode, row.name, rec.Redactions, said)
+			}
 			if rec.BodyState != row.want || len(rec.Bodies) != row.rows || rec.ReqBodyBytes != 1234 {
 				t.Errorf("%s, %s: %s with %d rows of %d bytes, want %s with %d", mode, row.name, rec.BodyState, len(rec.Bodies), rec.ReqBodyBytes, row.want, row.rows)
 			}

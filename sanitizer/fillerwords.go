@@ -47,9 +47,9 @@ func (w *wordStream) digit() byte {
 	if w.used > 0 && w.used%hashWords == 0 {
 		w.h = w.keys.digest("next", w.h[:])
 	}
-	d := w.h[w.used%hashWords*2] % 10
+	d := binary.BigEndian.Uint16(w.h[w.used%hashWords*2:]) % 10
 	w.used++
-	return '0' + d
+	return '0' + byte(d)
 }
 
 // appendDigits appends a JSON number like raw: other digits, as many, but for

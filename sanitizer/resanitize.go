@@ -17,7 +17,7 @@ import (
 // It only ever takes away: what one policy dropped, no other brings back.
 type Resanitizer struct {
 	s    *Sanitizer
-	from trace.Seal
+	seal trace.Seal
 	// requests are what bodies need to know of their requests.
 	requests map[string]requestOf
 	// unread are those of which a body could not be kept.
@@ -51,20 +51,19 @@ func NewResanitizer(cfg Config, from trace.Seal) (*Resanitizer, error) {
 		return nil, err
 	}
 	s.again = true
-	return &Resanitizer{s: s, from: from, requests: make(map[string]requestOf), unread: make(map[string]bool)}, nil
+	seal := s.seal
+	seal.Earlier = append(slices.Clone(from.Earlier), string(from.Mode))
+	if from.PolicyHash != "" {
+		seal.Earlier[len(from.Earlier)] += ", policy " + from.PolicyHash
+	}
+	return &Resanitizer{s: s, seal: seal, requests: make(map[string]requestOf), unread: make(map[string]bool)}, nil
 }
 
 // Seal is what the new trace's manifest carries.
-func (r *Resanitizer) Seal() trace.Seal { return r.s.seal }
+func (r *Resanitizer) Seal() trace.Seal { return r.seal }
 
 // Warnings are what the new manifest adds to those of the old one.
-func (r *Resanitizer) Warnings() []string {
-	was := fmt.Sprintf("sanitized again: it was in the mode %s", r.from.Mode)
-	if r.from.PolicyHash != "" {
-		was += ", policy " + r.from.PolicyHash
-	}
-	return append([]string{was}, r.s.refused.warnings()...)
-}
+func (r *Resanitizer) Warnings() []string { return r.s.refused.warnings() }
 
 // Close wipes the key.
 func (r *Resanitizer) Close() { r.s.keys.wipe() }

@@ -61,6 +61,9 @@ type Seal struct {
 	Mode       Mode   `json:"mode"`
 	Version    string `json:"version"`
 	PolicyHash string `json:"policy_hash,omitempty"`
+	// Earlier names the modes and policies that the trace was sealed in before
+	// it was sanitized again, the oldest first.
+	Earlier []string `json:"earlier,omitempty"`
 }
 
 // Source says where an import comes from.

@@ -36,7 +36,8 @@ func newSanitize() *cobra.Command {
 and block ids stay, so that results of the old trace still join with the new
 one. The modes, from the strictest: shape keeps no text; filler keeps texts as
 other words of as many tokens; redact keeps texts but for what detectors find.
-What a mode or a policy took away cannot be brought back.
+What a mode or a policy took away cannot be brought back. A run is refused: its
+rows are those of its trace, so sanitize that and replay it.
 
 --audit reads a trace or run, and changes nothing: every text of every file is
 searched for what looks like a credential or a person, by rules of its own. It
@@ -127,7 +128,7 @@ func sanitize(c *cobra.Command, path string, o *sanitizeFlags) error {
 // resanitizer chooses the mode: the trace's, unless another is asked for.
 func (o *sanitizeFlags) resanitizer(m *trace.Manifest, policy sanitizer.Policy) (*sanitizer.Resanitizer, error) {
 	if m.Run != nil {
-		return nil, usage("sanitize the trace that it replayed, and replay that", "a run cannot be sanitized again: its rows are those of its trace")
+		return nil, usage("sanitize the trace that it replayed, and replay that", "a run cannot be sanitized again: its rows are those of its trace, %s", m.Run.TraceID)
 	}
 	mode := trace.Mode(o.mode)
 	if mode == "" {
