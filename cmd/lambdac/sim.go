@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,13 +20,15 @@ import (
 // simFlags are the flags of sim.
 type simFlags struct {
 	params twin.Params
-	preset string
-	listen string
-	seed   uint64
-	truth  bool
-	trace  string
-	loads  []float64
-	asJSON bool
+	// pathologies are kept apart: a list has no text that its flag reads back.
+	pathologies []string
+	preset      string
+	listen      string
+	seed        uint64
+	truth       bool
+	trace       string
+	loads       []float64
+	asJSON      bool
 }
 
 func newSim() *cobra.Command {
@@ -36,8 +39,14 @@ func newSim() *cobra.Command {
 		Long: `Serve an OpenAI-compatible API from a simulated scheduler: continuous batching
 with a token budget, KV blocks with prefix caching and preemption, a bounded
 queue, seeded errors. With --truth, run the same scheduler in virtual time and
-print its true capacity and error curve instead of serving.`,
+print its true capacity and error curve instead of serving.
+
+/metrics has vLLM's names, and those of node_exporter and the DCGM exporter for
+a simulated host and its GPU. Questions of the kinds that probes ask are solved:
+sums, codes to be found in the prompt, words to be written backwards, JSON to be
+repeated. --pathology makes the server ill:` + pathologyHelp(),
 		Example: `  lambdac sim --listen 127.0.0.1:8000
+  lambdac sim --preset demo --pathology cold-pages
   lambdac sim --truth --trace traces/tuesday --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return simulate(c, &o) },
@@ -56,7 +65,18 @@ func (o *simFlags) register(c *cobra.Command) {
 	f.Float64SliceVar(&o.loads, "loads", nil, "with --truth: `loads` of the error curve (default: 0.5 to 2 times the capacity)")
 	hideEmptyDefault(f, "loads")
 	f.BoolVar(&o.asJSON, "json", false, "with --truth: print JSON")
+	f.StringSliceVar(&o.pathologies, "pathology", nil, "faults of the server itself, by `names`")
+	hideEmptyDefault(f, "pathology")
 	paramFlags(f, &o.params)
+}
+
+// pathologyHelp lists what --pathology takes.
+func pathologyHelp() string {
+	var b strings.Builder
+	for _, p := range twin.Pathologies() {
+		fmt.Fprintf(&b, "\n  %-19s%s", p.Name, p.About)
+	}
+	return b.String()
 }
 
 // paramFlags are the flags of the scheduler; p holds their defaults.
@@ -71,6 +91,7 @@ func paramFlags(f *pflag.FlagSet, p *twin.Params) {
 	f.IntVar(&p.ShedStatus, "shed-status", p.ShedStatus, "status of a refused request: 429 or 503")
 	f.DurationVar(&p.RetryAfter, "retry-after", p.RetryAfter, "what a refused request is told to wait")
 	f.Float64Var(&p.ErrorRate, "error-rate", p.ErrorRate, "share of requests that fail with 500, whatever the load")
+	f.Float64Var(&p.WrongRate, "wrong-rate", p.WrongRate, "share of wrong answers to questions, whatever the load")
 	f.BoolVar(&p.ServeAbandoned, "serve-abandoned", p.ServeAbandoned, "serve requests to their end whose client went away")
 	f.IntVar(&p.KVBlocks, "kv-blocks", p.KVBlocks, "KV memory in blocks of 16 tokens")
 	f.IntVar(&p.MaxContext, "max-context", p.MaxContext, "longest prompt and answer together, tokens; 0 = what the KV memory holds")
@@ -82,14 +103,17 @@ func paramFlags(f *pflag.FlagSet, p *twin.Params) {
 
 // resolve applies the preset under the flags that were given.
 func (o *simFlags) resolve(c *cobra.Command) (twin.Params, error) {
+	pathologies := append([]string{}, o.pathologies...)
 	switch o.preset {
 	case "default":
+		o.params.Pathologies = pathologies
 		return o.params, nil
 	case "demo":
 	default:
 		return o.params, usage("use default or demo", "preset %q is not known", o.preset)
 	}
 	p := twin.DemoParams(o.seed)
+	p.Pathologies = pathologies
 	over := pflag.NewFlagSet("", pflag.ContinueOnError)
 	paramFlags(over, &p)
 	var err error
@@ -173,6 +197,9 @@ func printTruth(c *cobra.Command, o *simFlags, p twin.Params) error {
 		u.warn("%s", warning)
 	}
 	out := c.OutOrStdout()
+	for _, name := range truth.Parameters.Pathologies {
+		fmt.Fprintf(out, "pathology %s\n", name)
+	}
 	fmt.Fprintf(out, "capacity %.4g requests/s (± %.2g)\n", truth.CapacityPerS, 1.96*truth.CapacityStdErr)
 	for _, point := range truth.ErrorCurve {
 		fmt.Fprintf(out, "  %8.4g/s  error rate %.3f %%\n", point.OfferedPerS, point.ErrorRate*100)

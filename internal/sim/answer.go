@@ -55,20 +55,21 @@ type answer struct {
 	head         string // of every chunk, up to its choice
 	headWhole    string
 	includeUsage bool
+	says         []string // tokens in JSON; nil = any words
 	buf, data    []byte
 }
 
-func newAnswer(wire *wireFormat, q *wireRequest, seed, id uint64, at time.Time) *answer {
+func newAnswer(wire *wireFormat, q *wireRequest, seed uint64, r reply, at time.Time) *answer {
 	model, err := json.Marshal(q.Model)
 	if err != nil {
 		model = []byte(`""`)
 	}
 	head := func(object string) string {
 		return fmt.Sprintf(`{"id":"%s%08x%08x","object":%q,"created":%d,"model":%s,"choices":[`,
-			wire.idPrefix, uint32(seed), uint32(id), object, at.Unix(), model)
+			wire.idPrefix, uint32(seed), uint32(r.id), object, at.Unix(), model)
 	}
 	return &answer{
-		wire: wire, pick: (seed ^ id) * fnvPrime,
+		wire: wire, pick: (seed ^ r.id) * fnvPrime, says: r.says,
 		head: head(wire.chunkObject), headWhole: head(wire.object),
 		includeUsage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage,
 	}
@@ -83,6 +84,9 @@ func (u usage) String() string {
 }
 
 func (a *answer) word(i int32) string {
+	if a.says != nil {
+		return a.says[i]
+	}
 	step := a.pick>>16 | 1
 	return words[(a.pick>>32+uint64(i)*step)%uint64(len(words))]
 }

@@ -28,10 +28,32 @@
 // the finish reason is "tool_calls", or "tool_use". Definitions of tools count
 // no tokens.
 //
+// # Questions
+//
+// Where the last line of the last message is a question of one of four kinds, the
+// answer is its solution, worked out as any server would have to, and its length
+// the solution's. A share of the answers is wrong: WrongRate, and what a pathology
+// adds.
+//
+//	What is A op B?                      integers of up to 9 digits, op one of + - *
+//	What is the code of NAME?            "The code of NAME is DIGITS." stands before it
+//	Write the word W backwards.          ASCII letters
+//	Reply with exactly this JSON: {…}    one object, on that line
+//
+// "Answer with …" may follow the first three on their line.
+//
+// # Instruments
+//
+// /metrics has vLLM's names, and those that node_exporter and NVIDIA's DCGM
+// exporter would have on the simulated host and its GPU, as of the last whole
+// second.
+//
 // # Failures
 //
 // A shed request is 429 or 503 with Retry-After; one of the base error rate
 // is 500 after it was served in full, so it is never cut inside a stream; a
-// prompt beyond the context is 400. Several choices or prompts in one request
-// are refused with 400.
+// prompt beyond the context is 400. With pathologies, a request without memory is
+// 500 in PyTorch's words, one evicted for good is 503, and a stream that is cut
+// ends without its end mark, its connection closed. Several choices or prompts in
+// one request are refused with 400.
 package sim

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,9 @@ type driver struct {
 	engine  *twin.Engine
 	tickets map[uint64]*ticket
 	lastID  uint64
-	wakeAt  int64 // until when the loop sleeps
+	wakeAt  int64         // until when the loop sleeps
+	reading twin.Reading  // of the last whole second
+	failed  map[int]int64 // failed allocations by order
 	closed  bool
 }
 
@@ -34,8 +37,9 @@ type ticket struct {
 	news chan struct{}
 	// made is the number of tokens made so far.
 	made atomic.Int32
-	// cached is set before the first token, end before over.
+	// cached and wrong are set before the first token is made, end before over.
 	cached int32
+	wrong  bool
 	end    twin.Event
 	over   atomic.Bool
 }
@@ -45,13 +49,16 @@ func newDriver(p twin.Params, seed uint64) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
+	engine.Watch()
 	d := &driver{
 		start:   time.Now(),
 		wake:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 		engine:  engine,
 		tickets: map[uint64]*ticket{},
+		failed:  map[int]int64{},
 	}
+	d.advance(0) // for the first reading
 	d.loop.Go(d.run)
 	return d, nil
 }
@@ -114,14 +121,23 @@ func (d *driver) abandon(t *ticket) {
 	d.advance(now)
 }
 
-// stats returns the engine's counters as of now.
-func (d *driver) stats() twin.Stats {
+// instruments are what the server and its machine show.
+type instruments struct {
+	stats twin.Stats
+	twin.Reading
+	// failed are failed allocations by order.
+	failed map[int]int64
+}
+
+// instruments returns the engine's counters as of now, and its machine's as of
+// the last whole second.
+func (d *driver) instruments() instruments {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.closed {
 		d.advance(d.now())
 	}
-	return d.engine.Stats()
+	return instruments{d.engine.Stats(), d.reading, maps.Clone(d.failed)}
 }
 
 func (d *driver) now() int64 { return int64(time.Since(d.start)) }
@@ -138,11 +154,18 @@ func (d *driver) advance(now int64) {
 			delete(d.tickets, ev.Job)
 			t.finish(ev)
 		case ev.Kind == twin.FirstToken || ev.Kind == twin.Token:
+			t.wrong = t.wrong || ev.Wrong
 			t.made.Store(ev.Token + 1)
 			t.tell()
 		case ev.Kind == twin.Admitted:
 			t.cached = ev.Cached
 		}
+	}
+	for _, r := range d.engine.Readings() {
+		for _, f := range r.Memory.Failures {
+			d.failed[f.Order]++
+		}
+		d.reading = r
 	}
 	if d.engine.NextEventNs() >= d.wakeAt {
 		return
@@ -152,6 +175,9 @@ func (d *driver) advance(now int64) {
 	default:
 	}
 }
+
+// longestSleep keeps the readings of an idle server from piling up.
+const longestSleep = time.Minute
 
 // run is the loop.
 func (d *driver) run() {
@@ -170,19 +196,25 @@ func (d *driver) run() {
 			d.advance(now)
 		}
 		d.wakeAt = d.engine.NextEventNs()
-		wait := time.Duration(d.wakeAt - now)
+		wait := min(time.Duration(d.wakeAt-now), longestSleep)
 		d.mu.Unlock()
 		timer.Reset(wait)
 	}
 }
 
 func (t *ticket) finish(ev twin.Event) {
-	if ev.Kind == twin.Done {
+	if ev.Kind == twin.Done || ev.Kind == twin.Cut {
 		t.made.Store(ev.Token)
 	}
 	t.end = ev
 	t.over.Store(true)
 	t.tell()
+}
+
+// brokeOff reports whether a job that is over had a part of its answer made by
+// then, which its client gets.
+func (t *ticket) brokeOff() bool {
+	return t.made.Load() > 0 && (t.end.Kind == twin.Cut || t.end.Cause == twin.Evicted)
 }
 
 func (t *ticket) tell() {

@@ -59,13 +59,19 @@ func refuse(w http.ResponseWriter, err error, write errorForm) {
 	write(w, status, err.Error())
 }
 
-// fail answers a job that ended in Shed or Failed.
+// fail answers a job that ended in Shed, Failed or, by breaking off, Cut.
 func (s *Server) fail(w http.ResponseWriter, end twin.Event, write errorForm) {
 	status := int(end.Status)
-	switch status {
-	case http.StatusBadRequest:
+	switch {
+	case end.Kind == twin.Cut:
+		panic(http.ErrAbortHandler)
+	case end.Cause == twin.OutOfMemory:
+		write(w, status, "CUDA out of memory. Tried to allocate 512.00 KiB.")
+	case end.Cause == twin.Evicted:
+		write(w, status, "the request was evicted from the KV cache too often")
+	case status == http.StatusBadRequest:
 		write(w, status, "the prompt and max_tokens exceed the context length")
-	case http.StatusInternalServerError:
+	case status == http.StatusInternalServerError:
 		write(w, status, "the engine failed")
 	default:
 		seconds := (s.cfg.Params.RetryAfter + time.Second - 1) / time.Second

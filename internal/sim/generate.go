@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -54,30 +55,42 @@ type speaker interface {
 	whole(w http.ResponseWriter, reason string, u usage)
 }
 
-// speech is how an API answers; cached is the part of the prompt that was.
+// reply is what an answer is made from: cached is the part of the prompt that
+// was, says what it says, nil = any words.
+type reply struct {
+	id             uint64
+	prompt, cached int
+	says           []string
+}
+
+// speech is how an API answers.
 type speech struct {
-	begin func(q *wireRequest, seed, id uint64, prompt, cached int) speaker
+	begin func(q *wireRequest, seed uint64, r reply) speaker
 	fail  errorForm
 }
 
 func openAISpeech(wire *wireFormat) speech {
-	return speech{func(q *wireRequest, seed, id uint64, _, _ int) speaker {
+	return speech{func(q *wireRequest, seed uint64, r reply) speaker {
 		if name := q.mustCall(); name != "" && wire == &chatWire {
-			return newAnswer(toolWire(name, id), q, seed, id, time.Now())
+			return newAnswer(toolWire(name, r.id), q, seed, r, time.Now())
 		}
-		return newAnswer(wire, q, seed, id, time.Now())
+		return newAnswer(wire, q, seed, r, time.Now())
 	}, openAIError}
 }
 
 // generate runs one generation and writes its answer.
 func (s *Server) generate(w http.ResponseWriter, r *http.Request, q *wireRequest, p *prompt, how speech) {
 	id := s.driver.number()
-	output, reason, err := s.outputTokens(q, id)
+	solution, asked := solve(p.said)
+	asked = asked && q.mustCall() == ""
+	output, reason, err := s.outputTokens(q, id, solution, asked)
 	if err != nil {
 		refuse(w, err, how.fail)
 		return
 	}
-	t := s.driver.submit(s.job(id, p, output))
+	j := s.job(id, p, output)
+	j.Tenant = tenantOf(q, r.Header)
+	t := s.driver.submit(j)
 	if t == nil {
 		s.fail(w, twin.Event{Status: http.StatusServiceUnavailable}, how.fail)
 		return
@@ -86,16 +99,43 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, q *wireRequest
 	if !s.await(r.Context(), t, func() bool { return q.Stream && t.made.Load() > 0 }) {
 		return
 	}
-	if t.over.Load() && t.end.Kind != twin.Done {
+	if t.over.Load() && t.end.Kind != twin.Done && !(q.Stream && t.brokeOff()) {
 		s.fail(w, t.end, how.fail)
 		return
 	}
-	a := how.begin(q, s.cfg.Seed, id, p.tokens, int(t.cached))
+	answer := reply{id: id, prompt: p.tokens, cached: int(t.cached)}
+	if asked {
+		answer.says = s.says(solution, t)
+	}
+	a := how.begin(q, s.cfg.Seed, answer)
 	if q.Stream {
 		s.stream(w, r, t, a, reason, p.tokens)
 		return
 	}
 	a.whole(w, reason, usage{Prompt: p.tokens, Completion: int(t.end.Token), Cached: int(t.cached)})
+}
+
+// says are the tokens of the answer to a question, a wrong one where the engine
+// says so.
+func (s *Server) says(solution string, t *ticket) []string {
+	if t.wrong {
+		solution = mistake(solution, (s.cfg.Seed^t.id)*fnvPrime)
+	}
+	return spoken(solution)
+}
+
+// tenantOf tells tenants apart by the user that the request names, else by its
+// key; 0 = neither.
+func tenantOf(q *wireRequest, h http.Header) uint64 {
+	name := cmp.Or(q.User, h.Get("Authorization"), h.Get("X-Api-Key"))
+	if name == "" {
+		return 0
+	}
+	hash := fnvOffset
+	for i := range len(name) {
+		hash = (hash ^ uint64(name[i])) * fnvPrime
+	}
+	return hash
 }
 
 // await waits until ready or the job's end; false if the client went away.
@@ -137,7 +177,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *ticket, a spe
 		}
 	}
 	if t.end.Kind != twin.Done {
-		panic(http.ErrAbortHandler) // closing: the client must see that the stream is cut
+		panic(http.ErrAbortHandler) // the client must see that the stream is cut
 	}
 	send(a.last(reason, usage{Prompt: promptTokens, Completion: int(t.end.Token), Cached: int(t.cached)}))
 }

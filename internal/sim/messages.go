@@ -56,7 +56,7 @@ type message struct {
 	buf            []byte
 }
 
-func newMessage(q *wireRequest, seed, id uint64, prompt, cached int) speaker {
+func newMessage(q *wireRequest, seed uint64, r reply) speaker {
 	model, err := json.Marshal(q.Model)
 	if err != nil {
 		model = []byte(`""`)
@@ -68,8 +68,8 @@ func newMessage(q *wireRequest, seed, id uint64, prompt, cached int) speaker {
 		}
 	}
 	return &message{
-		tool: tool, words: &answer{pick: (seed ^ id) * fnvPrime}, model: string(model), prompt: prompt, cached: cached,
-		id: fmt.Sprintf("msg_%08x%08x", uint32(seed), uint32(id)),
+		tool: tool, words: &answer{pick: (seed ^ r.id) * fnvPrime, says: r.says}, model: string(model), prompt: r.prompt, cached: r.cached,
+		id: fmt.Sprintf("msg_%08x%08x", uint32(seed), uint32(r.id)),
 	}
 }
 

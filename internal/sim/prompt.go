@@ -16,6 +16,7 @@ type prompt struct {
 	tokens int
 	chain  uint64
 	keys   []int64
+	said   string // the text of the last message
 }
 
 func (p *prompt) token(h uint64) {
@@ -29,6 +30,11 @@ func (p *prompt) token(h uint64) {
 
 // text adds the words of a text.
 func (p *prompt) text(s string) {
+	if p.said == "" {
+		p.said = s
+	} else {
+		p.said += "\n" + s
+	}
 	h, n := fnvOffset, 0
 	for i := range len(s) {
 		c := s[i]
@@ -65,6 +71,7 @@ func (p *prompt) message(m wireMessage, overhead int) error {
 	for range overhead {
 		p.token(role)
 	}
+	p.said = ""
 	return p.content(m.Content)
 }
 

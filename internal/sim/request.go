@@ -27,6 +27,7 @@ type wireRequest struct {
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	EncodingFormat      string          `json:"encoding_format"`
 	Dimensions          *int            `json:"dimensions"`
+	User                string          `json:"user"`
 }
 
 type wireMessage struct {
@@ -81,17 +82,24 @@ func describe(err error) string {
 	return "JSON ends too early"
 }
 
-// outputTokens decides the length of an answer.
-func (s *Server) outputTokens(q *wireRequest, id uint64) (n int, reason string, err error) {
+// outputTokens decides the length of an answer: as asked for, else that of the
+// solution of a question, else drawn.
+func (s *Server) outputTokens(q *wireRequest, id uint64, solution string, isQuestion bool) (n int, reason string, err error) {
 	asked := q.MaxTokens
 	if q.MaxCompletionTokens != nil {
 		asked = q.MaxCompletionTokens
 	}
-	switch {
-	case asked == nil:
-		return s.drawOutput(id), "stop", nil
-	case *asked < 1:
+	if asked != nil && *asked < 1 {
 		return 0, "", &badRequest{http.StatusBadRequest, "max_tokens: want at least 1"}
+	}
+	if isQuestion {
+		n = min(len(spoken(solution)), s.cfg.MaxOutputTokens)
+		if asked == nil || *asked >= n {
+			return n, "stop", nil
+		}
+	}
+	if asked == nil {
+		return s.drawOutput(id), "stop", nil
 	}
 	return min(*asked, s.cfg.MaxOutputTokens), "length", nil
 }

@@ -30,16 +30,22 @@ func quick() Config {
 // post sends a body and returns status and answer.
 func (b *bench) post(t *testing.T, path, body string) (*http.Response, string) {
 	t.Helper()
-	resp, err := b.client.Post("http://sim"+path, "application/json", strings.NewReader(body))
+	resp, text, err := b.try(path, body)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return resp, text
+}
+
+// try is post for any goroutine: resp is nil where there was no answer.
+func (b *bench) try(path, body string) (resp *http.Response, text string, err error) {
+	resp, err = b.client.Post("http://sim"+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		return nil, "", err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp, string(text)
+	all, err := io.ReadAll(resp.Body)
+	return resp, string(all), err
 }
 
 // inBubble runs a test with a server in virtual time. That the bubble ends is
@@ -241,7 +247,7 @@ func TestDisconnect(t *testing.T) {
 		cancel()
 		resp.Body.Close()
 		time.Sleep(20 * time.Millisecond)
-		if st := b.server.driver.stats(); st.Cancelled != 1 || st.Running != 0 {
+		if st := b.server.driver.instruments().stats; st.Cancelled != 1 || st.Running != 0 {
 			t.Errorf("cancelled %d, running %d: want 1, 0", st.Cancelled, st.Running)
 		}
 		if resp, _ := b.post(t, "/v1/completions", `{"prompt":"a","max_tokens":1}`); resp.StatusCode != http.StatusOK {

@@ -94,9 +94,6 @@ func (e *Engine) Submit(j Job) error {
 	s := e.newSeq()
 	s.job = j
 	s.doomed = e.p.ErrorRate > 0 && unit(hashOf(hashOf(e.seed, streamError), j.ID)) < e.p.ErrorRate
-	for _, take := range e.hooks.submit {
-		take(s)
-	}
 	e.open[j.ID] = s
 	e.stats.Submitted++
 	e.at(due{at: j.ArriveNs, job: j.ID, s: s})
@@ -171,6 +168,9 @@ func (e *Engine) meet(d due) {
 		e.end(s, Event{Kind: Shed, Status: int16(e.p.ShedStatus)})
 		e.recycle(s)
 	default:
+		for _, take := range e.hooks.arrive {
+			take(s)
+		}
 		s.arrived = true
 		e.waiting.pushBack(s)
 	}

@@ -18,15 +18,12 @@ type evictionStorm struct {
 
 func attachEvictionStorm(e *Engine) {
 	x := &evictionStorm{e: e}
-	e.hooks.submit = append(e.hooks.submit, x.resize)
+	e.hooks.arrive = append(e.hooks.arrive, x.resize)
 	e.hooks.evict = x.evict
 }
 
 // resize makes the memory fit the jobs seen so far; what is in use stays.
 func (x *evictionStorm) resize(s *seq) {
-	if !x.e.p.fits(s.job) {
-		return
-	}
 	blocks := (s.job.InputTokens + s.job.OutputTokens + BlockTokens - 1) / BlockTokens
 	x.jobs, x.blocks, x.largest = x.jobs+1, x.blocks+blocks, max(x.largest, blocks)
 	mean := float64(x.blocks) / float64(x.jobs)

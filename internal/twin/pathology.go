@@ -36,11 +36,11 @@ const (
 func Pathologies() []Pathology {
 	return []Pathology{
 		{BatchQuality, "answers get worse as the batch grows", attachBatchQuality},
-		{KVFragmentation, "memory is fragmented until a contiguous buffer cannot be had, though most of it is free", attachFragmentation},
+		{KVFragmentation, "free memory is in ever smaller pieces, until no buffer fits", attachFragmentation},
 		{MemoryExhaustion, "memory leaks until none is left", attachExhaustion},
 		{ColdPages, "pages of the GPU are mapped anew after a pause, at full clock", attachColdPages},
 		{ClockRamp, "the GPU lowers its clock in a pause and takes time to raise it", attachClockRamp},
-		{KVEvictionStorm, "KV memory is too small: half of the batch is evicted at a time, and tried again", attachEvictionStorm},
+		{KVEvictionStorm, "KV memory is too small: half of the batch is evicted, and tried again", attachEvictionStorm},
 		{SlowTenant, "one tenant in eight slows the steps that its requests are in", attachSlowTenant},
 		{StreamCut, "3 % of the streams break off", attachStreamCut},
 		{ModelLoadStall, "now and then the model is loaded again, and nothing moves meanwhile", attachModelLoad},
@@ -49,8 +49,8 @@ func Pathologies() []Pathology {
 
 // hooks are where pathologies take part in what the engine does.
 type hooks struct {
-	// submit sees each job that is handed in.
-	submit []func(*seq)
+	// arrive sees each job that is taken.
+	arrive []func(*seq)
 	// delay is by how much a step of a given length lasts longer.
 	delay []func(length time.Duration) time.Duration
 	// wrong is the share of wrong answers of the batch as it is.

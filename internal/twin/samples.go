@@ -7,10 +7,7 @@ const (
 	HostZone = "0/Normal"
 	GPUName  = "GPU-00000000-0000-0000-0000-000000000000"
 
-	// dmaBlocks are free blocks of the highest order in the zone 0/DMA, which
-	// nobody takes: what is free there helps no request.
-	dmaZone   = "0/DMA"
-	dmaBlocks = 3
+	dmaZone = "0/DMA"
 
 	// GPUMemory is the GPU's, in bytes.
 	GPUMemory = 80 << 30
@@ -112,17 +109,14 @@ func (r *Reading) host(s *sampler) {
 	}
 	s.instance = dmaZone
 	s.add(trace.MetricZoneMin, 0)
-	for order := range m.Free {
-		s.add(trace.BuddyMetric(order), float64(dmaFree(order)))
+	for order, n := range DMABlocks() {
+		s.add(trace.BuddyMetric(order), float64(n))
 	}
 }
 
-func dmaFree(order int) int {
-	if order == maxOrder {
-		return dmaBlocks
-	}
-	return 0
-}
+// DMABlocks are the free blocks of the zone 0/DMA by order: nobody takes them, and
+// what is free there helps no request.
+func DMABlocks() [maxOrder + 1]int { return [maxOrder + 1]int{maxOrder: 3} }
 
 func (r *Reading) gpu(s *sampler) {
 	s.source, s.instance = trace.SampleGPU, GPUName

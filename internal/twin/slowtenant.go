@@ -10,7 +10,7 @@ const slowTenants = 0.125
 // Which tenants are slow is drawn by seed; a job without a tenant is one of its
 // own.
 func attachSlowTenant(e *Engine) {
-	e.hooks.submit = append(e.hooks.submit, func(s *seq) {
+	e.hooks.arrive = append(e.hooks.arrive, func(s *seq) {
 		tenant := s.job.Tenant
 		if tenant == 0 {
 			tenant = s.job.ID

@@ -6,7 +6,7 @@ const cutShare = 0.03
 // attachStreamCut breaks off streams after a token drawn for each, by seed and
 // job, whatever the load.
 func attachStreamCut(e *Engine) {
-	e.hooks.submit = append(e.hooks.submit, func(s *seq) {
+	e.hooks.arrive = append(e.hooks.arrive, func(s *seq) {
 		h := hashOf(hashOf(e.seed, streamCut), s.job.ID)
 		if s.doomed || s.job.OutputTokens == 0 || unit(h) >= cutShare {
 			return

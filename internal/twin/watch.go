@@ -47,11 +47,12 @@ type watch struct {
 	readings []Reading
 }
 
-// Watch makes the engine take readings from now on; call it before the first job.
+// Watch makes the engine take a reading now and each second; call it before the
+// first job.
 // It changes nothing else.
 func (e *Engine) Watch() {
 	e.needMemory()
-	e.watch = &watch{next: e.now + readingNs, seen: e.now}
+	e.watch = &watch{next: e.now, seen: e.now}
 }
 
 // Readings returns those taken since the last call.
@@ -119,14 +120,14 @@ func (w *watch) read(e *Engine) Reading {
 	}
 	w.sum = struct{ busy, sm, dram float64 }{}
 	r.CPU = cpuIdle + cpuPerBusy*r.Busy + cpuJitter*unit(hashOf(hashOf(e.seed, streamJitter), uint64(w.next)))
-	w.cpu += r.CPU * hostCPUs * time.Duration(readingNs).Seconds()
+	w.cpu += r.CPU * HostCPUs * time.Duration(readingNs).Seconds()
 	r.CPUSeconds = w.cpu
 	r.ClockDown = e.hooks.clock != nil && e.hooks.clock(w.next)
 	return r
 }
 
-// hostCPUs is the number of CPUs of the host.
-const hostCPUs = 8
+// HostCPUs is the number of CPUs of the simulated host.
+const HostCPUs = 8
 
 func (m *memory) read() MemoryReading {
 	r := MemoryReading{
