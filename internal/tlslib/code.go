@@ -84,3 +84,40 @@ func disassembleARM(code []byte) flow {
 	}
 	return f
 }
+
+// quietEntry finds, in the code with which Go's compiler begins a function, the
+// instruction behind the check of the stack that saves the frame pointer: a
+// probe there is reached once for each call, with the registers and the stack
+// pointer of the entry, and the kernel does a push itself, where it runs other
+// instructions by a single step with two more traps (0.5 µs in place of 4.5).
+// It is 0, the entry, where the function begins otherwise.
+func quietEntry(machine elf.Machine, code []byte) uint64 {
+	if machine != elf.EM_X86_64 {
+		return 0
+	}
+	for at, n := 0, 0; n < maxPrologue; n++ {
+		inst, err := x86asm.Decode(code[at:], 64)
+		if err != nil {
+			return 0
+		}
+		switch inst.Op {
+		case x86asm.PUSH:
+			if inst.Args[0] == x86asm.RBP {
+				return uint64(at)
+			}
+			return 0
+		case x86asm.CMP, x86asm.JBE, x86asm.JB:
+		case x86asm.LEA, x86asm.MOV, x86asm.SUB:
+			if inst.Args[0] != x86asm.R12 && inst.Args[0] != x86asm.R13 {
+				return 0
+			}
+		default:
+			return 0
+		}
+		at += inst.Len
+	}
+	return 0
+}
+
+// maxPrologue is more than the instructions of a check of the stack.
+const maxPrologue = 10

@@ -55,7 +55,8 @@ var symbols = map[string]Func{
 // Point is one function of a file.
 type Point struct {
 	Func Func
-	// Entry is the place of its first instruction, from the file's start.
+	// Entry is the place of its first instruction, from the file's start; of
+	// Go's functions, of a later one (see quietEntry).
 	Entry uint64
 	// Returns are the places of all its return instructions, ascending; empty
 	// where they are not known, which is never so for Go.

@@ -269,7 +269,7 @@ func (m *image) goPoint(fn Func, text uint64, f goFunc) (Point, error) {
 	if len(flow.returns) == 0 {
 		return Point{}, errNoReturn
 	}
-	return Point{fn, entry, shifted(flow.returns, entry)}, nil
+	return Point{fn, entry + quietEntry(m.f.Machine, code), shifted(flow.returns, entry)}, nil
 }
 
 // shifted adds an offset to each.
