@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,8 +21,8 @@ var version = "devel"
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run executes one command line and returns the exit code. The first SIGINT
-// or SIGTERM cancels the command's context, so that it stops cleanly; the
-// second one ends the process at once.
+// or SIGTERM cancels the command's context, so that it stops cleanly; another
+// one, a second later or more, ends the process at once.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -35,19 +36,28 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitCode(stderr, err)
 }
 
+// oneSignal is the time within which signals are one: timeout(1) sends each to
+// the process and to its group, and a terminal's reaches a wrapper that passes
+// it on.
+const oneSignal = time.Second
+
 // heedSignals calls stop at the first signal to end and ends the process at
-// the second. It returns what ends that.
+// the next. It returns what ends that.
 func heedSignals(stop func()) (unheed func()) {
 	signals, over := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		for first := true; ; first = false {
+		var first time.Time
+		for {
 			select {
 			case s := <-signals:
-				if !first {
+				switch {
+				case first.IsZero():
+					first = time.Now()
+					stop()
+				case time.Since(first) >= oneSignal:
 					os.Exit(128 + int(s.(syscall.Signal)))
 				}
-				stop()
 			case <-over:
 				return
 			}
