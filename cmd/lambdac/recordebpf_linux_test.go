@@ -75,6 +75,7 @@ func TestRecordEBPF(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { recordRefused(t, binary) })
 	t.Run("with little", func(t *testing.T) { recordWithLittle(t, binary) })
 	t.Run("target dies", func(t *testing.T) { recordTargetDies(t, binary) })
+	t.Run("two signals at once", func(t *testing.T) { recordInterrupted(t, binary) })
 	t.Run("disk full", func(t *testing.T) { recordDiskFull(t, binary) })
 }
 
@@ -305,6 +306,21 @@ func recordTargetDies(t *testing.T, binary string) {
 	resp.Body.Close()
 	code, said := r.end()
 	if n := exchangesIn(t, out); code != exitOK || n != 6 {
+		t.Errorf("exit %d, %d exchanges:\n%s", code, n, said)
+	}
+}
+
+// recordInterrupted: timeout(1) sends its signal to the process and to its group;
+// that is one signal, and a clean end.
+func recordInterrupted(t *testing.T, binary string) {
+	server, port := chatServer(t, false)
+	out := filepath.Join(t.TempDir(), "trace")
+	r := startRecord(t, exec.Command(binary, "record", "--ebpf", "--port", port, "-o", out))
+	askChats(t, server.Client(), server.URL, 5)
+	_ = r.cmd.Process.Signal(os.Interrupt)
+	time.Sleep(time.Millisecond) // else the kernel makes one of both
+	code, said := r.end()
+	if n := exchangesIn(t, out); code != exitOK || n != 5 {
 		t.Errorf("exit %d, %d exchanges:\n%s", code, n, said)
 	}
 }
