@@ -41,11 +41,12 @@ func (o *Options) apply(spec *ebpf.CollectionSpec) error {
 			errs = append(errs, v.Set(value))
 		}
 	}
+	data, control := o.Rings()
 	if m := spec.Maps[coreMapDataRing]; m != nil {
-		m.MaxEntries = ringSize(o.RingBytes, defaultRing)
+		m.MaxEntries = uint32(data)
 	}
 	if m := spec.Maps[coreMapControlRing]; m != nil {
-		m.MaxEntries = ringSize(o.ControlBytes, defaultControl)
+		m.MaxEntries = uint32(control)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("set options of bpf programs: %w", err)

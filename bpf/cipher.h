@@ -17,11 +17,13 @@ struct stream_key {
 
 #define STREAM_FILTERED 1 // of a connection that is not wanted
 #define STREAM_DOUBT 2    // two connections could be its own: it stays unbound
+#define STREAM_H2 4       // it begins with HTTP/2's preface
 
 // An object of a TLS library, from its first call to its end.
 struct stream {
 	__u64 cookie; // 0 = not bound
 	__u64 pos[2]; // plaintext read and written
+	__u64 skipped[2];
 	__u64 rbio, wbio;
 	__u32 generation; // its number: addresses are used again
 	__u32 flags;

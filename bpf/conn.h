@@ -3,7 +3,7 @@
 #ifndef LAMBDAC_CONN_H
 #define LAMBDAC_CONN_H
 
-#include "emit.h"
+#include "copy.h"
 
 // Filters, set by the loader. An empty set admits all.
 volatile const __u32 filter_ports, filter_tgids, filter_cgroups, filter_comms, filter_paths;
@@ -15,7 +15,9 @@ volatile const __u32 nest_on;
 struct conn {
 	__u64 cookie; // the socket's; AF_UNIX: 1 << 63 | number of its inode
 	__u64 pos[2];
+	__u64 skipped[2]; // bytes before pos of which the ladder left no record
 	__u64 start;
+	__u64 accepted; // when the process got it; 0 = not seen
 	__u64 inode;
 	__u32 base[2]; // TCP's sequence numbers at position 0, as received and sent
 	__u32 netns;
@@ -173,6 +175,8 @@ static __always_inline void fill_control(struct lc_control *e, const struct conn
 	e->start = c->start;
 	e->pos[0] = c->pos[0];
 	e->pos[1] = c->pos[1];
+	e->skipped[0] = c->skipped[0];
+	e->skipped[1] = c->skipped[1];
 	e->tgid = c->tgid;
 	e->family = c->family;
 	e->netns = c->netns;

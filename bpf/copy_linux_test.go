@@ -47,9 +47,30 @@ func serveEcho() {
 		unix.Writev(fd, [][]byte{line[:half], line[half:]})
 		unix.Sendto(fd, line, 0, nil)
 		unix.SendmsgBuffers(fd, [][]byte{line[:half], line[half:]}, nil, nil, 0)
+		unix.Writev(fd, cutUp(line, 40))
+		unix.SendmsgBuffers(fd, cutUp(line, 5, 0, 190, 2, 5000, 1, 2007, 2), nil, nil, 0)
 		f.Close()
 	}
 }
+
+// cutUp cuts bytes into pieces of these lengths, again and again.
+func cutUp(b []byte, lengths ...int) (pieces [][]byte) {
+	for i := 0; len(b) > 0; i++ {
+		n := min(lengths[i%len(lengths)], len(b))
+		pieces = append(pieces, b[:n])
+		b = b[n:]
+	}
+	return pieces
+}
+
+const (
+	echoes = 6
+	// echoRecords is how many records their bytes take: two for those that are
+	// in one piece or two, of 1,001 pieces of 40 bytes one for 16; of the last, in
+	// each of five rounds and a half, one for the pieces up to that of 5,000
+	// bytes, that one, and one for 2,008.
+	echoRecords = 4*2 + 63 + 5*3 + 2
+)
 
 // TestCopy: what a process reads and writes comes out whole and in its place,
 // from the connection's first sign to its end, where calls and TCP agree on its
@@ -82,7 +103,7 @@ func TestCopy(t *testing.T) {
 	if _, err := io.WriteString(c, line); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := io.ReadAll(c); err != nil || string(got) != strings.Repeat(line, 4) {
+	if got, err := io.ReadAll(c); err != nil || string(got) != strings.Repeat(line, echoes) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
 	c.Close()
@@ -111,16 +132,19 @@ func TestCopy(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if got[0] != line || got[1] != strings.Repeat(line, 4) {
-		t.Errorf("read %d bytes, wrote %d; want %d and %d", len(got[0]), len(got[1]), len(line), 4*len(line))
+	if got[0] != line || got[1] != strings.Repeat(line, echoes) {
+		t.Errorf("read %d bytes, wrote %d; want %d and %d", len(got[0]), len(got[1]), len(line), echoes*len(line))
 	}
-	want := [2]int64{int64(len(line)), int64(4 * len(line))}
+	want := [2]int64{int64(len(line)), int64(echoes * len(line))}
 	if len(kinds) == 0 || kinds[0] != Open || end.Pos != want || end.SeqPos != want || end.Flags&(Late|Closed|Counted) != Counted {
 		t.Errorf("events %v; the last %+v; want lengths %v", kinds, end, want)
 	}
 	counts, err := k.Counts()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := counts.Have[1].Events; n != echoRecords {
+		t.Errorf("%d records, want %d", n, echoRecords)
 	}
 	if len(counts.Lost) != 0 || counts.Want[0].Bytes != uint64(want[0]) || counts.Have[1].Bytes != uint64(want[1]) {
 		t.Errorf("counts %+v", counts)

@@ -30,6 +30,8 @@ const (
 	coreMapPaths           = "paths"
 	coreMapPorts           = "ports"
 	coreMapSequence        = "sequence"
+	coreMapSpilled         = "spilled"
+	coreMapSpills          = "spills"
 	coreMapStreams         = "streams"
 	coreMapTgids           = "tgids"
 	coreMapUnixFds         = "unix_fds"
@@ -129,6 +131,8 @@ type coreMapSpecs struct {
 	Paths       *ebpf.MapSpec `ebpf:"paths"`
 	Ports       *ebpf.MapSpec `ebpf:"ports"`
 	Sequence    *ebpf.MapSpec `ebpf:"sequence"`
+	Spilled     *ebpf.MapSpec `ebpf:"spilled"`
+	Spills      *ebpf.MapSpec `ebpf:"spills"`
 	Streams     *ebpf.MapSpec `ebpf:"streams"`
 	Tgids       *ebpf.MapSpec `ebpf:"tgids"`
 	UnixFds     *ebpf.MapSpec `ebpf:"unix_fds"`
@@ -190,6 +194,8 @@ type coreMaps struct {
 	Paths       *ebpf.Map `ebpf:"paths"`
 	Ports       *ebpf.Map `ebpf:"ports"`
 	Sequence    *ebpf.Map `ebpf:"sequence"`
+	Spilled     *ebpf.Map `ebpf:"spilled"`
+	Spills      *ebpf.Map `ebpf:"spills"`
 	Streams     *ebpf.Map `ebpf:"streams"`
 	Tgids       *ebpf.Map `ebpf:"tgids"`
 	UnixFds     *ebpf.Map `ebpf:"unix_fds"`
@@ -211,6 +217,8 @@ func (m *coreMaps) Close() error {
 		m.Paths,
 		m.Ports,
 		m.Sequence,
+		m.Spilled,
+		m.Spills,
 		m.Streams,
 		m.Tgids,
 		m.UnixFds,

@@ -18,9 +18,10 @@ type Counts struct {
 	// Unread bytes came and their process closed the connection without
 	// reading them. Unbound are bytes of TLS libraries without a connection.
 	Unread, Unbound [2]Count
-	// ControlFull is the number of events that found the control ring full,
-	// ConnsFull that of connections that found the table full.
-	ControlFull, ConnsFull uint64
+	// ControlFull is the number of events that found the control ring full and
+	// are told in other ways, EndsLost that of starts and ends that are told in
+	// none, ConnsFull that of connections that found the table full.
+	ControlFull, EndsLost, ConnsFull uint64
 	// Compat calls were of 32-bit processes, IOURing calls of io_uring_enter by
 	// processes that the filters admit, MPTCP calls on sockets of that
 	// protocol: not followed.

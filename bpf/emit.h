@@ -27,6 +27,23 @@ struct {
 	__uint(max_entries, 1 << 20);
 } control_ring SEC(".maps");
 
+// Starts and ends that found the control ring full, by number.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, 1); // BPF_F_NO_PREALLOC
+	__type(key, __u64);
+	__type(value, struct lc_control);
+} spilled SEC(".maps");
+
+// How many there have been.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} spills SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2 * COUNT_MAX);
@@ -65,7 +82,7 @@ struct {
 	__type(value, struct nest);
 } nested SEC(".maps");
 
-static __always_inline void count(__u32 what, __u32 dir, __u64 events, __u64 bytes)
+static __always_inline void add(__u32 what, __u32 dir, __u64 events, __u64 bytes)
 {
 	__u32 key = 2 * what + (dir & 1);
 	struct lc_count *c = bpf_map_lookup_elem(&counters, &key);
@@ -74,6 +91,12 @@ static __always_inline void count(__u32 what, __u32 dir, __u64 events, __u64 byt
 		c->events += events;
 		c->bytes += bytes;
 	}
+}
+
+__noinline int count(__u32 what, __u32 dir, __u64 events, __u64 bytes)
+{
+	add(what, dir, events, bytes);
+	return 0;
 }
 
 static __always_inline __u64 next_seq(void)
@@ -96,6 +119,8 @@ struct emission {
 	__u32 generation;
 	__u32 lost;       // bytes behind them that are not copied, and why
 	__u8 source, dir, stop, why;
+	__u32 h2;         // the stream is of HTTP/2
+	__u32 pad;
 };
 
 // Functions that are not static are verified once, whatever their callers give
@@ -131,34 +156,33 @@ static __always_inline void fill_header(struct lc_data *d, const struct emission
 }
 
 // One record of a constant size with n ≤ size - header bytes from e->base.
-// Returns 0 where the ring was full. What cannot be read is a record too: it
-// tells where the hole is.
+// Returns how many of them are in it, FULL where there was no place. What cannot
+// be read is a record too: it tells where the hole is.
+#define FULL -1
 #define EMIT_CLASS(size)                                                                     \
-	__noinline int emit_##size(struct emission *e, __u32 n)                        \
+	__noinline int emit_##size(struct emission *e, __u32 n)                              \
 	{                                                                                     \
 		struct lc_data *d;                                                            \
 		__u32 have = n;                                                               \
                                                                                               \
 		if (!e)                                                                       \
-			return 0;                                                             \
+			return FULL;                                                          \
 		/* The compiler knows the bound from the callers; the verifier must see it. */ \
 		asm volatile("" : "+r"(n));                                                   \
 		if (n > (size) - sizeof(*d))                                                  \
-			return 0;                                                             \
+			return FULL;                                                          \
 		d = bpf_ringbuf_reserve(&data_ring, (size), 0);                               \
 		if (!d) {                                                                     \
 			next_seq();                                                           \
-			return 0;                                                             \
+			return FULL;                                                          \
 		}                                                                             \
 		fill_header(d, e, n, 0);                                                      \
 		if (bpf_probe_read_user((void *)(d + 1), n, (const void *)e->base)) {         \
 			d->have = have = 0;                                                   \
 			d->why = COUNT_EFAULT;                                                \
-			count(COUNT_EFAULT, e->dir, 1, n);                                    \
 		}                                                                             \
-		bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);                                           \
-		count(COUNT_HAVE, e->dir, 1, have);                                           \
-		return 1;                                                                     \
+		bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);                                      \
+		return have;                                                                  \
 	}
 
 EMIT_CLASS(512)
@@ -183,7 +207,7 @@ __noinline int emit_hole(struct emission *e, __u32 n, __u32 why)
 	return 1;
 }
 
-// Copies the next n bytes at e->base; 0 where the ring was full.
+// Copies the next n bytes at e->base.
 static __always_inline int emit_chunk(struct emission *e, __u32 n)
 {
 	if (n <= 512 - sizeof(struct lc_data))
@@ -195,145 +219,6 @@ static __always_inline int emit_chunk(struct emission *e, __u32 n)
 	return emit_32768(e, n);
 }
 
-// One step of emit_buffers: the next chunk, or the next buffer.
-static long emit_step(__u64 index, void *ctx)
-{
-	struct emission *e = ctx;
-	struct user_iovec v;
-	__u32 n;
-
-	if (e->left == 0)
-		return 1;
-	if (e->len == 0) {
-		if (e->iovs == 0)
-			return 1;
-		if (bpf_probe_read_user(&v, sizeof(v), (const void *)e->iov))
-			return 1;
-		e->iov += sizeof(v);
-		e->iovs--;
-		e->base = v.base;
-		e->len = v.len;
-		return 0;
-	}
-	n = e->left < CHUNK_MAX ? e->left : CHUNK_MAX;
-	if (e->len < n)
-		n = e->len;
-	if (!emit_chunk(e, n)) {
-		count(COUNT_RING_FULL, e->dir, 1, e->left + e->lost);
-		e->stop = 1;
-		return 1;
-	}
-	e->base += n;
-	e->len -= n;
-	e->pos += n;
-	e->left -= n;
-	e->chunk++;
-	return 0;
-}
-
-// The most steps of one call: the default cap in the largest chunks, and 1,024
-// buffers with as many steps to reach them.
-#define EMIT_STEPS 4096
-
-// Copies the e->left bytes at e->base (e->len bytes) and in the e->iovs
-// buffers listed at e->iov into the data ring, and says what of it, and of the
-// e->lost bytes behind it, could not be. Positions and COUNT_WANT are the
-// caller's.
-static __always_inline void emit_buffers(struct emission *e)
-{
-	bpf_loop(EMIT_STEPS, emit_step, e, 0);
-	if (e->stop)
-		return;
-	if (e->left) { // more buffers than steps, or a list that cannot be read
-		count(COUNT_IOV_LIMIT, e->dir, 1, e->left);
-		emit_hole(e, e->left, COUNT_IOV_LIMIT);
-		e->pos += e->left;
-	}
-	if (e->lost) {
-		count(e->why, e->dir, 1, e->lost);
-		emit_hole(e, e->lost, e->why);
-	}
-}
-
-// Shortens a call to the cap.
-static __always_inline void cap_call(struct emission *e)
-{
-	if (e->left <= call_cap)
-		return;
-	e->lost = e->left - call_cap;
-	e->left = call_cap;
-	e->why = COUNT_CAP;
-}
-
-// Where a call's first n bytes are: in the first of its buffers that is not
-// empty; 0 where that one is shorter.
-static __always_inline __u64 first_bytes(const struct emission *e, __u32 n)
-{
-	struct user_iovec v;
-
-	if (e->len)
-		return e->len < n ? 0 : e->base;
-	for (__u32 i = 0; i < 4 && i < e->iovs; i++) {
-		if (bpf_probe_read_user(&v, sizeof(v), (const void *)(e->iov + i * sizeof(v))))
-			return 0;
-		if (v.len)
-			return v.len < n ? 0 : v.base;
-	}
-	return 0;
-}
-
-// Whether bytes begin a message of HTTP/1, whose head is kept under pressure.
-static __always_inline int starts_message(const struct emission *e)
-{
-	__u8 b[8] = {};
-
-	if (bpf_probe_read_user(b, sizeof(b), (const void *)first_bytes(e, sizeof(b))))
-		return 0;
-	if (b[0] == 'H' && b[1] == 'T' && b[2] == 'T' && b[3] == 'P' && b[4] == '/')
-		return 1;
-	// A method: GET, POST, PUT, HEAD, DELETE, PATCH, OPTIONS, CONNECT.
-	return b[0] >= 'A' && b[0] <= 'Z' && b[1] >= 'A' && b[1] <= 'Z' && b[2] >= 'A' && b[2] <= 'Z';
-}
-
-// Shortens a call as the ladder has it.
-static __always_inline void press(struct emission *e)
-{
-	__u32 step = ladder_step, keep = ~0u;
-
-	if (step == LADDER_SAMPLE)
-		step = (e->cookie * 0x9e3779b97f4a7c15ull) >> 63 ? LADDER_HEADS : LADDER_CAP;
-	if (step == LADDER_CAP)
-		keep = LADDER_CAP_BYTES;
-	else if (step == LADDER_HEADS)
-		keep = starts_message(e) ? LADDER_HEAD_BYTES : 0;
-	else if (step == LADDER_STARTS)
-		keep = starts_message(e) ? LADDER_START_BYTES : 0;
-	else if (step >= LADDER_DETACH)
-		keep = 0;
-	if (e->left <= keep)
-		return;
-	if (step >= LADDER_DETACH) {
-		count(COUNT_LADDER, e->dir, 1, e->left + e->lost);
-		e->stop = 1;
-		return;
-	}
-	e->lost += e->left - keep;
-	e->left = keep;
-	e->why = COUNT_LADDER;
-}
-
-// Sends what a call moved on a stream. The caller has set the stream, pos
-// (before the call), call = left = its bytes, and the buffers.
-static __always_inline void emit_call(struct emission *e)
-{
-	count(COUNT_WANT, e->dir, 1, e->call);
-	cap_call(e);
-	if (ladder_step)
-		press(e);
-	if (!e->stop)
-		emit_buffers(e);
-}
-
 // An event of the control ring, all zero, which end_control sends; NULL where
 // the ring is full. It is made in place, since it is a good part of the stack.
 static __always_inline struct lc_control *begin_control(void)
@@ -341,7 +226,7 @@ static __always_inline struct lc_control *begin_control(void)
 	struct lc_control *c = bpf_ringbuf_reserve(&control_ring, sizeof(*c), 0);
 
 	if (!c) {
-		count(COUNT_CONTROL_FULL, 0, 1, 0);
+		add(COUNT_CONTROL_FULL, 0, 1, 0); // a call would be one too many for the stack
 		return NULL;
 	}
 	__builtin_memset(c, 0, sizeof(*c));
@@ -352,6 +237,30 @@ static __always_inline struct lc_control *begin_control(void)
 static __always_inline void end_control(struct lc_control *c)
 {
 	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
+}
+
+static const volatile struct lc_control no_control;
+
+// A place for a start or an end that found the ring full, all zero; NULL where
+// there is none either. It is there when its version is set, which comes last.
+static __always_inline struct lc_control *spill(void)
+{
+	__u32 zero = 0;
+	__u64 *n = bpf_map_lookup_elem(&spills, &zero), key;
+
+	if (!n)
+		return NULL;
+	key = __sync_fetch_and_add(n, 1);
+	if (bpf_map_update_elem(&spilled, &key, (const void *)&no_control, BPF_NOEXIST)) {
+		add(COUNT_ENDS_LOST, 0, 1, 0);
+		return NULL;
+	}
+	return bpf_map_lookup_elem(&spilled, &key);
+}
+
+static __always_inline void end_spill(struct lc_control *c)
+{
+	*(volatile __u8 *)&c->version = EVENT_VERSION;
 }
 
 #endif

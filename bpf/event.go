@@ -13,7 +13,7 @@ const version = 1
 // Sizes of the records' headers (events.h).
 const (
 	dataSize    = 80
-	controlSize = 160
+	controlSize = 176
 )
 
 // Stream says where bytes were seen.
@@ -118,6 +118,17 @@ const (
 	Unix
 	// Counted: SeqPos and Acked are known.
 	Counted
+	// FINIn and FINOut: the other side ended its direction, the process did.
+	FINIn
+	FINOut
+)
+
+const (
+	// PeerFirst: the other side's FIN came before ours.
+	PeerFirst ConnFlags = 2048 << iota
+	// RSTIn and RSTOut: the other side broke the connection off, we did.
+	RSTIn
+	RSTOut
 )
 
 // Closed is a flag of [Close] alone: a call may be under way that has yet to
@@ -142,8 +153,14 @@ type Control struct {
 	// by other ways than the calls that are seen; in a [FIN] of the other side
 	// with what has come and was not read yet. Acked is how much of what the
 	// process sent the other side has received. Both only with [Counted].
-	SeqPos    [2]int64
-	Acked     int64
+	SeqPos [2]int64
+	Acked  int64
+	// Skipped are the bytes before Pos, by direction, of which the ladder left
+	// no record.
+	Skipped [2]int64
+	// Accepted is when the process of an [Open] got the connection; 0 = that was
+	// not seen.
+	Accepted  int64
 	TGID, TID uint32
 	// NetNS is the network namespace's inode number.
 	NetNS uint32
@@ -175,6 +192,10 @@ func (c *Control) parse(b []byte) error {
 		Pos: [2]int64{at(32), at(40)}, SeqPos: [2]int64{at(48), at(56)}, Acked: at(64),
 		TGID: le.Uint32(b[72:]), TID: le.Uint32(b[76:]), NetNS: le.Uint32(b[84:]),
 		PeerTGID: le.Uint32(b[92:]), SSL: le.Uint64(b[128:]), Generation: le.Uint32(b[136:]),
+		Skipped: [2]int64{at(160), at(168)},
+	}
+	if c.Kind == Open {
+		c.Accepted, c.Acked = c.Acked, 0
 	}
 	if c.Kind == Open || c.Kind == Close {
 		c.Socket, c.SSL = c.SSL, 0

@@ -12,7 +12,8 @@
 // `have` bytes is of no meaning. Control ring: records of the other kinds, all
 // of the size of lc_control. Times are CLOCK_BOOTTIME, taken at the exit of the
 // system call or library function. Nothing waits for user space: what finds a
-// ring full is counted.
+// ring full is counted. Starts and ends that find the control ring full go into
+// the map `spilled`; what else does is told by the end, whose flags say what was.
 //
 // Positions: pos[dir] of a stream advances by what a call returned, at once
 // and whether or not the bytes could be copied, so that a hole has its place
@@ -76,6 +77,10 @@ enum event_source {
 #define CONN_CLOSED 512 // its state is closed; a call that is under way may still tell of bytes
 #define CONN_FOREIGN 1024 // handed on to a process that the filters leave out
 #define CONN_BOUND 256 // a library's object is known to be its TLS, or is about to be
+#define CONN_PEER_FIRST 2048 // the other side's FIN came before ours
+#define CONN_RST_IN 4096     // the other side broke it off
+#define CONN_RST_OUT 8192
+#define CONN_H2 16384 // it begins with HTTP/2's preface
 
 #define CHUNK_MAX 32688 // the largest record is 32 KiB
 
@@ -108,7 +113,8 @@ struct lc_control {
 	__u64 start;      // EVENT_OPEN: when it was established, or first seen
 	__u64 pos[2];     // what calls moved, by direction
 	__u64 seq_pos[2]; // the same by TCP's own count, with CONN_SEQ
-	__u64 acked;      // TCP's own count of bytes that the other side has received
+	__u64 acked;      // TCP's own count of bytes that the other side has received;
+			  // EVENT_OPEN: when it was accepted, 0 = not seen
 	__u32 tgid, tid;
 	__u32 family, netns;
 	__u16 local_port, remote_port; // host order
@@ -118,9 +124,11 @@ struct lc_control {
 	__u32 generation;
 	__u32 error;   // EVENT_CLOSE: the socket's, an errno
 	char comm[16]; // EVENT_OPEN: the thread's name
+	// The bytes before pos of which the ladder left no record.
+	__u64 skipped[2];
 };
 
-_Static_assert(sizeof(struct lc_control) == 160, "event.go reads 160 bytes");
+_Static_assert(sizeof(struct lc_control) == 176, "event.go reads 176 bytes");
 
 // Counters, each per direction: events and bytes.
 enum counter {
@@ -148,6 +156,7 @@ enum counter {
 	COUNT_UNREAD = 19,   // came, and the process closed without reading them
 	COUNT_UNBOUND = 20,  // bytes of TLS libraries without a connection
 	COUNT_STRAY = 21,    // their descriptor was another connection's when the call ended
+	COUNT_ENDS_LOST = 22, // starts and ends that found the ring and the map full
 	COUNT_MAX = 24,
 };
 
@@ -160,8 +169,8 @@ enum ladder {
 	LADDER_ALL = 0,
 	LADDER_CAP = 1,     // bodies beyond LADDER_CAP_BYTES a call are left out
 	LADDER_SAMPLE = 2,  // half of the connections: heads only
-	LADDER_HEADS = 3,   // all: heads, lengths, times
-	LADDER_STARTS = 4,  // all: start lines
+	LADDER_HEADS = 3,   // all: heads, lengths, times; HTTP/2: all but bodies
+	LADDER_STARTS = 4,  // all: start lines; HTTP/2 as before
 	LADDER_DETACH = 5,  // nothing but counts
 };
 #define LADDER_CAP_BYTES 65536

@@ -27,6 +27,7 @@ type Kernel struct {
 	data    *ringbuf.Reader
 	// said and moved are the last events read of them.
 	said, moved ringbuf.Record
+	spills      spills
 	// probes are those of TLS libraries, nil without.
 	probes atomic.Pointer[Probes]
 }
@@ -206,14 +207,13 @@ func (k *Kernel) Ignore(cookie uint64, on bool) (err error) {
 	return nil
 }
 
-// Lengths visits the connections that are open, with what calls moved on them,
-// to the server and to the client.
-func (k *Kernel) Lengths(visit func(cookie uint64, pos [2]int64)) error {
+// Lengths visits the connections that are open, with what calls moved on them.
+func (k *Kernel) Lengths(visit func(Length)) error {
 	var at uint64
 	var c connValue
 	entries := k.coll.Maps[coreMapConns].Iterate()
 	for entries.Next(&at, &c) {
-		visit(c.Cookie, c.Pos)
+		visit(c.Length)
 	}
 	if err := entries.Err(); err != nil {
 		return fmt.Errorf("read connections: %w", err)
@@ -235,11 +235,17 @@ func (k *Kernel) Forget(socket, cookie uint64) error {
 	return nil
 }
 
+// Length is what calls moved on a connection, to the server and to the client:
+// Skipped are the last bytes of it, of which the ladder left no record.
+type Length struct {
+	Cookie       uint64
+	Pos, Skipped [2]int64
+}
+
 // connValue is struct conn of conn.h.
 type connValue struct {
-	Cookie uint64
-	Pos    [2]int64
-	_      [80]byte
+	Length
+	_ [88]byte
 }
 
 // Detach ends the flow of events. Those in the rings can still be read.

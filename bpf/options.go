@@ -22,7 +22,7 @@ type Options struct {
 	// client's.
 	NoServer, Client bool
 	// RingBytes and ControlBytes are the sizes of the rings, rounded up to a
-	// power of two; 0 = 64 MiB and 1 MiB.
+	// power of two; 0 = 64 MiB, and a 64th of the data ring but at least 1 MiB.
 	RingBytes, ControlBytes int
 	// CallCap is the most that is copied of one call, in bytes; 0 = 16 MiB.
 	CallCap int
@@ -97,7 +97,8 @@ func ringSize(n, standard int) uint32 {
 
 // Rings are the sizes of the data ring and the control ring, in bytes.
 func (o *Options) Rings() (data, control int) {
-	return int(ringSize(o.RingBytes, defaultRing)), int(ringSize(o.ControlBytes, defaultControl))
+	data = int(ringSize(o.RingBytes, defaultRing))
+	return data, int(ringSize(o.ControlBytes, max(defaultControl, data/64)))
 }
 
 // Lengths of keys of maps (conn.h).

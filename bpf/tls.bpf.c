@@ -5,27 +5,9 @@
 // The attach cookie says which function was hit: a value of tls_func.
 #include "sock.h"
 #include "cipher.h"
+#include "tlscalls.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
-
-// The values are those of package tlslib.
-enum tls_func {
-	SSL_READ = 1,
-	SSL_READ_EX,
-	SSL_WRITE,
-	SSL_WRITE_EX,
-	SSL_READ_EARLY,
-	SSL_WRITE_EARLY,
-	SSL_HANDSHAKE,
-	SSL_SET_FD,
-	SSL_SET_RFD,
-	SSL_SET_WFD,
-	SSL_SET_BIO,
-	SSL_FREE,
-	BIO_WRITE,
-	GO_READ,
-	GO_WRITE,
-};
 
 // The arguments of functions, by the System V and the ARM ABI, and by Go's.
 #if defined(__TARGET_ARCH_x86)
@@ -50,31 +32,6 @@ enum tls_func {
 #define STACK(regs) ((regs)->sp)
 #endif
 
-// A call under way.
-struct tls_call {
-	__u64 object;
-	__u64 buf;
-	__u64 out;   // where the count of bytes goes; Go: the top of its stack at the entry
-	__u64 stack; // the stack pointer at the entry
-	__u32 func;
-	__u32 inner; // within another call that moves the same bytes
-};
-
-// The calls under way of a thread or goroutine, innermost last: libraries call
-// each other, and themselves.
-#define CALLS 4
-struct tls_calls {
-	__u32 depth, pad;
-	struct tls_call call[CALLS];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct nest_key);
-	__type(value, struct tls_calls);
-} tls_calls SEC(".maps");
-
 struct bio {
 	__u64 object;
 	__u64 incoming; // the library reads from it
@@ -88,16 +45,6 @@ struct {
 } bios SEC(".maps");
 
 __u32 generations;
-
-static __always_inline int is_write(__u32 func)
-{
-	return func == SSL_WRITE || func == SSL_WRITE_EX || func == SSL_WRITE_EARLY || func == GO_WRITE;
-}
-
-static __always_inline int moves(__u32 func)
-{
-	return func <= SSL_WRITE_EARLY || func >= GO_READ;
-}
 
 static __always_inline int watched(__u32 tgid)
 {
@@ -131,6 +78,21 @@ static __always_inline void forget_bios(const struct stream_key *key, const stru
 		bpf_map_delete_elem(&bios, &bio);
 }
 
+static __always_inline void fill_unbind(struct lc_control *e, const struct stream_key *key, const struct stream *s)
+{
+	e->kind = EVENT_UNBIND;
+	e->source = s->source;
+	e->cookie = s->cookie;
+	e->time = bpf_ktime_get_boot_ns();
+	e->pos[0] = s->pos[0];
+	e->pos[1] = s->pos[1];
+	e->skipped[0] = s->skipped[0];
+	e->skipped[1] = s->skipped[1];
+	e->tgid = key->tgid;
+	e->ssl = key->object;
+	e->generation = s->generation;
+}
+
 // Ends the stream of an object: what follows at its address is another.
 static __noinline int end_stream(struct stream_key *key)
 {
@@ -144,16 +106,14 @@ static __noinline int end_stream(struct stream_key *key)
 		return 0;
 	e = begin_control();
 	if (e) {
-		e->kind = EVENT_UNBIND;
-		e->source = s->source;
-		e->cookie = s->cookie;
-		e->time = bpf_ktime_get_boot_ns();
-		e->pos[0] = s->pos[0];
-		e->pos[1] = s->pos[1];
-		e->tgid = key->tgid;
-		e->ssl = key->object;
-		e->generation = s->generation;
+		fill_unbind(e, key, s);
 		end_control(e);
+	} else {
+		e = spill();
+		if (e) {
+			fill_unbind(e, key, s);
+			end_spill(e);
+		}
 	}
 	forget_bios(key, s);
 	bpf_map_delete_elem(&streams, key);
@@ -177,6 +137,16 @@ static __noinline __u64 cookie_of(__u32 fd)
 		return 0;
 	c->flags |= CONN_BOUND;
 	return c->cookie;
+}
+
+// Whether bytes are the beginning of HTTP/2's preface.
+static __always_inline int is_preface(__u64 at)
+{
+	__u8 b[5] = {};
+
+	if (bpf_probe_read_user(b, sizeof(b), (const void *)at))
+		return 0;
+	return b[0] == 'P' && b[1] == 'R' && b[2] == 'I' && b[3] == ' ' && b[4] == '*';
 }
 
 // Sends the n bytes of plaintext that a call moved.
@@ -210,7 +180,10 @@ __noinline int send_plain(struct stream_key *key, const struct tls_call *call, _
 	e.generation = s->generation;
 	e.base = call->buf;
 	e.len = e.call = e.left = n;
-	emit_call(&e);
+	if (e.pos == 0 && is_preface(call->buf))
+		s->flags |= STREAM_H2;
+	e.h2 = s->flags & STREAM_H2;
+	emit_call(&e, &s->skipped[e.dir & 1]);
 	return 0;
 }
 
@@ -228,72 +201,6 @@ static __always_inline void bind_nested(struct stream_key *key, struct nest_key 
 	else if (s && !s->cookie && !n->cookie && n->filtered)
 		s->flags |= STREAM_FILTERED;
 	bpf_map_delete_elem(&nested, thread);
-}
-
-// Notes a call; 0 where it need not be looked at when it ends.
-static __always_inline int push(struct nest_key *thread, const struct tls_call *call)
-{
-	struct tls_calls *calls = bpf_map_lookup_elem(&tls_calls, thread), fresh = {};
-	struct tls_call *top;
-	__u32 inner = 0, d;
-
-	if (!calls) {
-		fresh.depth = 1;
-		fresh.call[0] = *call;
-		bpf_map_update_elem(&tls_calls, thread, &fresh, BPF_ANY);
-		return 1;
-	}
-	// Calls that were left without a return, as by longjmp, and this one where
-	// it was noted already: one file may have two numbers.
-	for (int i = 0; i < CALLS; i++) {
-		d = calls->depth;
-		if (d == 0 || d > CALLS)
-			break;
-		top = &calls->call[(d - 1) & (CALLS - 1)];
-		if (thread->g ? top->stack != call->stack : top->stack > call->stack)
-			break;
-		calls->depth = d - 1;
-	}
-	d = calls->depth;
-	if (d > 0 && d <= CALLS) {
-		top = &calls->call[(d - 1) & (CALLS - 1)];
-		inner = top->object == call->object && moves(top->func) && is_write(top->func) == is_write(call->func);
-	}
-	if (d >= CALLS) {
-		calls->depth = 0;
-		d = 0;
-	}
-	calls->call[d & (CALLS - 1)] = *call;
-	calls->call[d & (CALLS - 1)].inner = inner;
-	calls->depth = d + 1;
-	return 1;
-}
-
-// Takes the call that ends; 0 where it was not noted.
-static __always_inline int pop(struct nest_key *thread, __u32 func, __u64 stack, struct tls_call *call)
-{
-	struct tls_calls *calls = bpf_map_lookup_elem(&tls_calls, thread);
-	struct tls_call *top;
-	__u32 d;
-
-	if (!calls)
-		return 0;
-	for (int i = 0; i < CALLS; i++) {
-		d = calls->depth;
-		if (d == 0 || d > CALLS)
-			return 0;
-		top = &calls->call[(d - 1) & (CALLS - 1)];
-		// A uretprobe sees the stack behind the return address, a probe at
-		// the return before it.
-		if (!thread->g && top->stack > stack)
-			return 0;
-		calls->depth = d - 1;
-		if (top->func == func && (thread->g || stack - top->stack <= 8)) {
-			*call = *top;
-			return 1;
-		}
-	}
-	return 0;
 }
 
 static __always_inline void enter(struct nest_key *thread, struct stream_key *key, struct tls_call *call, __u32 source)

@@ -219,8 +219,7 @@ func (a *Attachment) attachEach(exe *link.Executable, prog *ebpf.Program, p part
 type streamKey struct{ TGID, Object uint64 }
 
 type stream struct {
-	Cookie     uint64
-	Pos        [2]int64
+	Length
 	RBIO, WBIO uint64
 	Generation uint32
 	Flags      uint32
@@ -228,12 +227,12 @@ type stream struct {
 	_          [7]uint8
 }
 
-// Positions are the lengths of a stream's plaintext, read and written; false
-// where the stream has ended.
-func (t *Probes) Positions(tgid uint32, ssl uint64, generation uint32) (pos [2]int64, ok bool) {
+// Length is that of a stream's plaintext, read and written; false where the
+// stream has ended.
+func (t *Probes) Length(tgid uint32, ssl uint64, generation uint32) (l Length, ok bool) {
 	var s stream
 	err := t.kernel.coll.Maps[coreMapStreams].Lookup(streamKey{uint64(tgid), ssl}, &s)
-	return s.Pos, err == nil && s.Generation == generation
+	return s.Length, err == nil && s.Generation == generation
 }
 
 // FileKey names a file in a [Code] event.

@@ -30,6 +30,8 @@ const (
 	tlsMapPaths         = "paths"
 	tlsMapPorts         = "ports"
 	tlsMapSequence      = "sequence"
+	tlsMapSpilled       = "spilled"
+	tlsMapSpills        = "spills"
 	tlsMapStreams       = "streams"
 	tlsMapTgids         = "tgids"
 	tlsMapTlsCalls      = "tls_calls"
@@ -121,6 +123,8 @@ type tlsMapSpecs struct {
 	Paths       *ebpf.MapSpec `ebpf:"paths"`
 	Ports       *ebpf.MapSpec `ebpf:"ports"`
 	Sequence    *ebpf.MapSpec `ebpf:"sequence"`
+	Spilled     *ebpf.MapSpec `ebpf:"spilled"`
+	Spills      *ebpf.MapSpec `ebpf:"spills"`
 	Streams     *ebpf.MapSpec `ebpf:"streams"`
 	Tgids       *ebpf.MapSpec `ebpf:"tgids"`
 	TlsCalls    *ebpf.MapSpec `ebpf:"tls_calls"`
@@ -182,6 +186,8 @@ type tlsMaps struct {
 	Paths       *ebpf.Map `ebpf:"paths"`
 	Ports       *ebpf.Map `ebpf:"ports"`
 	Sequence    *ebpf.Map `ebpf:"sequence"`
+	Spilled     *ebpf.Map `ebpf:"spilled"`
+	Spills      *ebpf.Map `ebpf:"spills"`
 	Streams     *ebpf.Map `ebpf:"streams"`
 	Tgids       *ebpf.Map `ebpf:"tgids"`
 	TlsCalls    *ebpf.Map `ebpf:"tls_calls"`
@@ -203,6 +209,8 @@ func (m *tlsMaps) Close() error {
 		m.Paths,
 		m.Ports,
 		m.Sequence,
+		m.Spilled,
+		m.Spills,
 		m.Streams,
 		m.Tgids,
 		m.TlsCalls,

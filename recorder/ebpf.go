@@ -33,8 +33,11 @@ type kernel interface {
 	Counts() (bpf.Counts, error)
 	// Detach ends the flow of events; those in the rings can still be read.
 	Detach() error
-	// Lengths visits the connections that are open after Detach.
-	Lengths(visit func(cookie uint64, pos [2]int64)) error
+	// Lengths visits the connections that are open.
+	Lengths(visit func(bpf.Length)) error
+	// Spilled visits the starts and ends that found the control ring full since
+	// the last call.
+	Spilled(visit func(*bpf.Control)) error
 	// Ignore says whether a connection's bytes are counted only.
 	Ignore(cookie uint64, on bool) error
 	// Forget drops a connection that was closed.
@@ -68,12 +71,14 @@ type ebpfSource struct {
 	sent  int
 	data  bpf.Data
 	holed []*ebpfConn
-	// closing are connections whose last calls may still be under way.
-	closing []*ebpfConn
-	rung    rung
-	budget  ebpfBudget
-	// ignoreErr is the first failure to tell the kernel side what to ignore.
-	ignoreErr error
+	// closing are connections whose last calls may still be under way, past
+	// streams of libraries whose connections are gone.
+	closing, past []*ebpfConn
+	healing       healing
+	rung          rung
+	budget        ebpfBudget
+	// sideErr is the first failure to ask, or tell, the kernel side something.
+	sideErr error
 	// unseen counts bytes that moved by ways that are not seen.
 	unseen int64
 	// looked is when the fill of the ring was looked at.
@@ -141,7 +146,7 @@ func (s *ebpfSource) Next() (Segment, error) {
 func (s *ebpfSource) step() (idle bool, err error) {
 	if now := s.clock.now(); now-s.looked >= lookEvery {
 		s.looked = now
-		err = cmp.Or(s.ignoreErr, s.rung.look(s.kernel, &s.budget, now), s.expire(s.clock.unix(s.data.Time)))
+		err = cmp.Or(s.sideErr, s.rung.look(s.kernel, &s.budget, now), s.heal(), s.expire(s.clock.unix(s.data.Time)))
 		if err != nil {
 			return false, err
 		}
@@ -169,22 +174,27 @@ func (s *ebpfSource) readControl() error {
 		if !ok || err != nil {
 			return err
 		}
-		if s.tls != nil {
-			s.tls.saw(&c)
+		s.takeControl(&c)
+	}
+}
+
+// takeControl takes an event of a connection; an end waits.
+func (s *ebpfSource) takeControl(c *bpf.Control) {
+	if s.tls != nil {
+		s.tls.saw(c)
+	}
+	switch c.Kind {
+	case bpf.Open:
+		s.open(c)
+	case bpf.Bind:
+		s.bind(c)
+	case bpf.TLS:
+		if conn := s.conns[c.Cookie]; conn != nil {
+			conn.encrypted = true
 		}
-		switch c.Kind {
-		case bpf.Open:
-			s.open(&c)
-		case bpf.Bind:
-			s.bind(&c)
-		case bpf.TLS:
-			if conn := s.conns[c.Cookie]; conn != nil {
-				conn.encrypted = true
-			}
-		case bpf.Code: // for s.tls alone
-		default:
-			s.ends = append(s.ends, c)
-		}
+	case bpf.Code: // for s.tls alone
+	default:
+		s.ends = append(s.ends, *c)
 	}
 }
 
@@ -205,6 +215,8 @@ func (s *ebpfSource) settleEnds(until int64, first int) error {
 // read, or the present where there is none.
 func (s *ebpfSource) expire(now int64) error {
 	s.fillHoles(now)
+	s.forgetPast(now - lateWait)
+	s.loseMissing(now)
 	return s.finishClosing(now - lateWait)
 }
 
@@ -212,10 +224,11 @@ func (s *ebpfSource) expire(now int64) error {
 func (s *ebpfSource) end() error {
 	if !s.detached {
 		s.detached = true
+		var err error
 		if s.tls != nil {
-			return cmp.Or(s.tls.detach(), s.kernel.Detach())
+			err = s.tls.detach()
 		}
-		return s.kernel.Detach()
+		return cmp.Or(err, s.kernel.Detach(), s.kernel.Spilled(s.takeControl))
 	}
 	s.done = true
 	now := s.clock.now()
@@ -228,10 +241,10 @@ func (s *ebpfSource) end() error {
 	for _, c := range s.streams {
 		s.settleStream(c, now)
 	}
-	err := s.kernel.Lengths(func(cookie uint64, pos [2]int64) {
-		if c := s.conns[cookie]; c != nil {
-			s.blind.add(c, pos, s.whyBlind(c))
-			s.tail(c, pos, now)
+	err := s.kernel.Lengths(func(l bpf.Length) {
+		if c := s.conns[l.Cookie]; c != nil {
+			s.blind.add(c, l.Pos, s.whyBlind(c))
+			s.tail(c, l.Pos, l.Skipped, now)
 		}
 	})
 	counts, countErr := s.kernel.Counts()

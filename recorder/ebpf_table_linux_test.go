@@ -97,7 +97,7 @@ func TestEBPFIgnored(t *testing.T) {
 func tableSize(t *testing.T, src *ebpfSource) int {
 	t.Helper()
 	n := 0
-	if err := src.kernel.Lengths(func(uint64, [2]int64) { n++ }); err != nil {
+	if err := src.kernel.Lengths(func(bpf.Length) { n++ }); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -19,6 +19,7 @@ import (
 type fakeKernel struct {
 	boot, wall int64
 	control    []bpf.Control
+	spilled    []bpf.Control
 	data       []bpf.Data
 	fill       float64
 	steps      []bpf.Step
@@ -78,9 +79,17 @@ func (k *fakeKernel) Counts() (bpf.Counts, error) {
 func (k *fakeKernel) Detach() error { return nil }
 func (k *fakeKernel) Close() error  { return nil }
 
-func (k *fakeKernel) Lengths(visit func(cookie uint64, pos [2]int64)) error {
+func (k *fakeKernel) Lengths(visit func(bpf.Length)) error {
 	for cookie, pos := range k.lengths {
-		visit(cookie, pos)
+		visit(bpf.Length{Cookie: cookie, Pos: pos})
+	}
+	return nil
+}
+
+func (k *fakeKernel) Spilled(visit func(*bpf.Control)) error {
+	for len(k.spilled) > 0 && k.spilled[0].Time <= k.boot {
+		visit(&k.spilled[0])
+		k.spilled = k.spilled[1:]
 	}
 	return nil
 }

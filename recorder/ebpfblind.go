@@ -112,7 +112,8 @@ func (s *ebpfSource) warnings(c *bpf.Counts) []string {
 		{c.Compat.Events, "%d calls of 32-bit processes were not read"},
 		{c.Stray.Bytes, "%d bytes were left out: while their calls ran, the descriptor was given to another connection"},
 		{c.MPTCP.Events, "%d calls on MPTCP connections were not read"},
-		{c.ControlFull, "%d events of connections found the control ring full: addresses and ends are missing"},
+		{c.ControlFull, "%d events of connections found the control ring full: some ends have the time at which the connection was closed (a larger --ring has a larger one)"},
+		{c.EndsLost, "%d starts and ends of connections were lost: what was open then is cut"},
 		{c.ConnsFull, "%d connections were not followed: too many at a time"},
 	} {
 		if w.n > 0 {

@@ -68,6 +68,11 @@ func (s *ebpfSource) open(e *bpf.Control) {
 		c = &ebpfConn{info: &ConnInfo{ID: s.ids, cookie: e.Cookie}, cookie: e.Cookie}
 		s.conns[e.Cookie] = c
 	}
+	s.describe(c, e)
+}
+
+// describe gives a connection what its first event, or its end, says of it.
+func (s *ebpfSource) describe(c *ebpfConn, e *bpf.Control) {
 	s.stats.Connections++
 	c.tgid, c.socket, c.comm = e.TGID, e.Socket, e.Comm
 	c.unix, c.client = e.Flags&bpf.Unix != 0, e.Flags&bpf.Client != 0
@@ -76,15 +81,22 @@ func (s *ebpfSource) open(e *bpf.Control) {
 		c.info.Client, c.info.Server = e.Local, e.Remote
 	}
 	c.info.Start, c.info.SawSYN = s.clock.unix(e.Start), e.Flags&bpf.Late == 0
+	if e.Accepted != 0 && e.Flags&(bpf.Late|bpf.Client) == 0 {
+		c.info.AcceptNs = new(e.Accepted - e.Start)
+	}
 }
 
 // connOf finds the connection of data. What is not known is a connection whose
-// first event found the control ring full, or a new stream of a TLS library.
+// start found the control ring full, or a new stream of a TLS library.
 func (s *ebpfSource) connOf(d *bpf.Data) *ebpfConn {
 	if d.Source != bpf.Plain {
 		return s.streamOf(d)
 	}
 	c := s.conns[d.Cookie]
+	if c == nil {
+		s.sideErr = cmp.Or(s.sideErr, s.heal())
+		c = s.conns[d.Cookie]
+	}
 	if c == nil {
 		s.ids++
 		c = &ebpfConn{cookie: d.Cookie, tgid: d.TGID, info: &ConnInfo{ID: s.ids, Start: s.clock.unix(d.Time), cookie: d.Cookie}}
@@ -212,5 +224,5 @@ func (s *ebpfSource) ignore(info *ConnInfo) {
 		return
 	}
 	c.ignored = true
-	s.ignoreErr = cmp.Or(s.ignoreErr, s.kernel.Ignore(c.cookie, true))
+	s.sideErr = cmp.Or(s.sideErr, s.kernel.Ignore(c.cookie, true))
 }

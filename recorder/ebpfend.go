@@ -69,6 +69,9 @@ func (s *ebpfSource) finished(c *ebpfConn, e *bpf.Control, t int64) {
 // be of no protocol that is read.
 const lostIgnored = "ignored"
 
+// lostLadder: not copied under pressure.
+const lostLadder = "ladder"
+
 // lostUnseen: TCP moved the bytes for the process, and no call that is seen.
 const lostUnseen = "unseen"
 
@@ -85,21 +88,23 @@ func (s *ebpfSource) tailOf(c *ebpfConn, dir Dir, to int64, why string, t int64)
 	d.next = to
 }
 
-// tail loses what calls moved and no event has brought.
-func (s *ebpfSource) tail(c *ebpfConn, pos [2]int64, t int64) {
-	why := "ring_full"
+// tail loses what calls moved and no event has brought: the last bytes of it
+// under pressure, those before since the ring was full.
+func (s *ebpfSource) tail(c *ebpfConn, pos, skipped [2]int64, t int64) {
+	why, whySkipped := "ring_full", lostLadder
 	if c.ignored {
-		why = lostIgnored
+		why, whySkipped = lostIgnored, lostIgnored
 	}
 	for dir := range c.dirs {
-		s.tailOf(c, Dir(dir), pos[dir], why, t)
+		s.tailOf(c, Dir(dir), pos[dir]-skipped[dir], why, t)
+		s.tailOf(c, Dir(dir), pos[dir], whySkipped, t)
 	}
 }
 
 // settleTails loses all that is missing of a connection that has ended.
 func (s *ebpfSource) settleTails(c *ebpfConn, e *bpf.Control, t int64) {
 	s.closeHoles(c)
-	s.tail(c, e.Pos, t)
+	s.tail(c, e.Pos, e.Skipped, t)
 	if e.Flags&bpf.Counted != 0 {
 		for dir := range c.dirs {
 			s.tailOf(c, Dir(dir), e.SeqPos[dir], lostUnseen, t)
@@ -154,8 +159,9 @@ func (s *ebpfSource) finishClosing(before int64) error {
 // gone: the socket is closed; nothing of the connection follows.
 func (s *ebpfSource) gone(c *ebpfConn, e *bpf.Control, t int64) {
 	delete(s.conns, c.cookie)
+	s.amend(c, e, t)
 	if c.ignored {
-		s.ignoreErr = cmp.Or(s.ignoreErr, s.kernel.Ignore(c.cookie, false))
+		s.sideErr = cmp.Or(s.sideErr, s.kernel.Ignore(c.cookie, false))
 	}
 	s.blind.add(c, e.Pos, s.whyBlind(c))
 	s.settleTails(c, e, t)
@@ -168,9 +174,7 @@ func (s *ebpfSource) gone(c *ebpfConn, e *bpf.Control, t int64) {
 			s.emit(Segment{Conn: each.info, Dir: by, Pos: each.dirs[by].next, RST: true, Time: c.reset.at})
 		}
 		s.finish(each, e, t)
-		if each.tls != nil {
-			delete(s.streams, each.tls.key)
-		}
+		s.leave(each, t)
 	}
 }
 

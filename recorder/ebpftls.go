@@ -12,9 +12,8 @@ import (
 type tlsSide interface {
 	// saw takes events of files and processes.
 	saw(*bpf.Control)
-	// positions are the lengths of a stream, read and written; false where it
-	// has ended.
-	positions(streamKey) (pos [2]int64, ok bool)
+	// length is that of a stream, read and written; false where it has ended.
+	length(streamKey) (l bpf.Length, ok bool)
 	// covers is when a process had all its probes, Unix ns.
 	covers(tgid uint32) int64
 	// why says for which reason a process's TLS is not read.
@@ -45,6 +44,8 @@ type tlsStream struct {
 	settled bool
 	// unwanted: it is of a side that is not asked for.
 	unwanted bool
+	// left is when its connection was gone.
+	left int64
 }
 
 // dir is the direction of what was read (0) or written (1).
@@ -180,11 +181,11 @@ const unknownEnd = int64(1) << 62
 
 // settleStream loses what a stream moved and no event has brought.
 func (s *ebpfSource) settleStream(c *ebpfConn, t int64) {
-	if s.tls == nil || c.tls == nil || c.tls.unwanted {
+	if s.tls == nil || c.tls == nil || c.tls.unwanted || c.tls.left != 0 {
 		return
 	}
-	if pos, ok := s.tls.positions(c.tls.key); ok {
-		s.tail(c, c.tls.lengths(pos), t)
+	if l, ok := s.tls.length(c.tls.key); ok {
+		s.tail(c, c.tls.lengths(l.Pos), c.tls.lengths(l.Skipped), t)
 	}
 }
 
@@ -197,12 +198,12 @@ func (s *ebpfSource) unbind(e *bpf.Control) {
 		return
 	}
 	delete(s.streams, key)
-	if c.tls.unwanted {
+	if c.tls.unwanted || c.tls.left != 0 {
 		return
 	}
 	t := s.clock.unix(e.Time)
 	s.closeHoles(c)
-	s.tail(c, c.tls.lengths(e.Pos), t)
+	s.tail(c, c.tls.lengths(e.Pos), c.tls.lengths(e.Skipped), t)
 	if c.cookie == 0 || s.conns[c.cookie] == nil {
 		s.finish(c, e, t)
 	}

@@ -405,9 +405,9 @@ func (f *tlsFollower) why(tgid uint32) string {
 	return strings.Join(p.why, "; ")
 }
 
-// positions implements [tlsSide].
-func (f *tlsFollower) positions(key streamKey) (pos [2]int64, ok bool) {
-	return f.probes.Positions(key.tgid, key.ssl, key.generation)
+// length implements [tlsSide].
+func (f *tlsFollower) length(key streamKey) (l bpf.Length, ok bool) {
+	return f.probes.Length(key.tgid, key.ssl, key.generation)
 }
 
 // detach takes all probes away.

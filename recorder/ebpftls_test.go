@@ -51,9 +51,9 @@ type scriptedTLS struct {
 }
 
 func (s *scriptedTLS) saw(c *bpf.Control) { s.seen = append(s.seen, c.Kind) }
-func (s *scriptedTLS) positions(k streamKey) (pos [2]int64, ok bool) {
-	pos, ok = s.lengths[k]
-	return pos, ok
+func (s *scriptedTLS) length(k streamKey) (l bpf.Length, ok bool) {
+	l.Pos, ok = s.lengths[k]
+	return l, ok
 }
 func (s *scriptedTLS) covers(uint32) int64 { return s.since }
 func (s *scriptedTLS) why(uint32) string   { return "rustls: no" }

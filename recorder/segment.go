@@ -43,6 +43,9 @@ type ConnInfo struct {
 	// ConnectNs is the time from the client's first SYN to the client's ACK
 	// of the server's; nil where not all three were seen.
 	ConnectNs *int64
+	// AcceptNs is the time from when the connection was established until the
+	// server's process got it; nil where that is not known.
+	AcceptNs *int64
 	// Decrypted: the bytes are what a TLS library made of the connection's.
 	Decrypted bool
 
