@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -14,11 +15,8 @@ import (
 type edit struct {
 	// event is called with each event of a stream and the bytes that it stood in.
 	event func(b *eventBody, e sse.Event, raw []byte)
-	// whole is called with an answer in one piece, and returns what comes
-	// instead; nil = such answers are left alone.
+	// whole is called with an answer in one piece; nil = such are left alone.
 	whole func(b *eventBody, body []byte)
-	// over is called at the end of a stream; nil = nothing is done.
-	over func(b *eventBody)
 }
 
 // changeEvents changes the events of answers.
@@ -34,14 +32,9 @@ func changeEvents(make func(c *call) edit) action {
 			c: c, ctx: c.ctx, body: resp.Body, framing: framing, edit: make(c),
 			opening: llmwire.NewOpening(c.x.Kind, framing),
 		}
-		// What is read is not as long as what was sent. A shorter body behind the
-		// length that was promised is what a cut is, and stays; a longer one, or
-		// one that ends well, has no length.
-		resp.Body = b
-		if framing.Streams() {
-			resp.ContentLength = -1
-			resp.Header.Del("Content-Length")
-		}
+		// What is read may be longer or shorter than what was sent.
+		resp.Body, resp.ContentLength, resp.TransferEncoding = b, -1, []string{"chunked"}
+		resp.Header.Del("Content-Length")
 		return resp, nil
 	}
 }
@@ -148,9 +141,6 @@ func (b *eventBody) finish() {
 	case b.reader != nil:
 		b.reader.Close(b.event)
 		b.pass(b.raw)
-		if b.edit.over != nil && !b.shut {
-			b.edit.over(b)
-		}
 	case b.edit.whole != nil && len(b.whole) > 0:
 		b.edit.whole(b, b.whole)
 	}
@@ -159,6 +149,9 @@ func (b *eventBody) finish() {
 func (b *eventBody) event(e sse.Event) {
 	n := e.End - b.start
 	raw := b.raw[:n:n]
+	if e.Comment && bytes.TrimLeft(raw, "\r\n")[0] != ':' {
+		return // within an event: it passes with that
+	}
 	b.raw, b.start = b.raw[n:], e.End
 	if b.shut {
 		return

@@ -126,7 +126,7 @@ func New(ctx context.Context, cfg Config) (*Injector, error) {
 				continue
 			}
 			if in.net == nil {
-				if in.net, err = newNetwork(ctx, cfg.Base, cfg.Upstream, s); err != nil {
+				if in.net, err = newNetwork(ctx, cfg.Base, cfg.Upstream); err != nil {
 					return nil, err
 				}
 			}

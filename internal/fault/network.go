@@ -46,7 +46,7 @@ var netSlowClose = kind{
 
 var netTimeout = kind{
 	layer: Network, name: "timeout",
-	about: "no byte of the answer passes; after the timeout the connection closes",
+	about: "no byte of the answer passes; after so long without one the connection closes",
 	params: []param{
 		{name: "timeout", unit: unitDuration, def: "0s", about: "in whole milliseconds; 0s = it stays open"},
 	},
@@ -94,13 +94,10 @@ const dialTimeout = 10 * time.Second
 
 // newNetwork looks whether the upstream is there: a proxy in front of one that
 // is not would only drop connections.
-func newNetwork(ctx context.Context, base *http.Transport, upstream string, s *Spec) (*network, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", upstream)
-	if err != nil {
-		return nil, s.fail("", fmt.Sprintf("%s accepts no connection: %v", upstream, cause(err)), "start the service, or check --target")
+func newNetwork(ctx context.Context, base *http.Transport, upstream string) (*network, error) {
+	if err := reach(ctx, upstream); err != nil {
+		return nil, err
 	}
-	_ = conn.Close()
 	return &network{
 		base: base, upstream: upstream, routes: make(map[uint64]*route),
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
@@ -117,7 +114,7 @@ func cause(err error) error {
 }
 
 // route returns the way of a set of faults.
-func (n *network) route(set uint64, faults []*armed) (*route, error) {
+func (n *network) route(set uint64, calls []*call) (*route, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -127,7 +124,8 @@ func (n *network) route(set uint64, faults []*armed) (*route, error) {
 		return r, nil
 	}
 	proxy := toxiproxy.NewProxy(n.server, fmt.Sprintf("%x", set), "127.0.0.1:0", n.upstream)
-	for _, f := range faults {
+	for _, c := range calls {
+		f := c.fault
 		if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(f.toxic())); err != nil {
 			return nil, f.fail("", "toxiproxy refuses it: "+err.Error(), "see lambdac fault-proxy --help")
 		}
@@ -141,10 +139,12 @@ func (n *network) route(set uint64, faults []*armed) (*route, error) {
 		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
 	r.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, "tcp", proxy.Listen) }
-	for _, f := range faults {
+	for _, c := range calls {
 		// A connection that the fault ends carries one exchange, so that it is
-		// this one that is hit.
-		if f.Type != netLatency.name && f.Type != netBandwidth.name {
+		// this one that is hit. Under a timeout none is used twice anyway, and a
+		// service that is asked to close would end it before its time.
+		switch c.fault.Type {
+		case netSlowClose.name, netResetPeer.name, netLimitData.name:
 			r.transport.DisableKeepAlives = true
 		}
 	}
@@ -184,18 +184,22 @@ func (s *Spec) toxic() string {
 	return string(text)
 }
 
-// overNetwork sends a request over connections with the faults of a set.
-func (in *Injector) overNetwork(req *http.Request, x *Exchange, set uint64) (*http.Response, error) {
-	var faults []*armed
+// route is the way of an exchange with the faults of a set, and the calls of
+// those.
+func (in *Injector) route(ctx context.Context, x *Exchange, set uint64) (*route, []*call, error) {
 	var calls []*call
 	for i := range in.faults {
 		if set&(1<<i) != 0 {
-			f := &in.faults[i]
-			faults = append(faults, f)
-			calls = append(calls, &call{ctx: req.Context(), x: x, req: req, fault: f, in: in})
+			calls = append(calls, &call{ctx: ctx, x: x, fault: &in.faults[i], in: in})
 		}
 	}
-	r, err := in.net.route(set, faults)
+	r, err := in.net.route(set, calls)
+	return r, calls, err
+}
+
+// overNetwork sends a request over connections with the faults of a set.
+func (in *Injector) overNetwork(req *http.Request, x *Exchange, set uint64) (*http.Response, error) {
+	r, calls, err := in.route(req.Context(), x, set)
 	if err != nil {
 		return nil, err
 	}
