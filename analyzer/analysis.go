@@ -53,13 +53,18 @@ type Analysis struct {
 	// USL is how the throughput grows with the requests in flight.
 	USL *USL `json:"usl"`
 
+	// Entropy and SteadyState are taken from features; nil where there are none.
+	Entropy     *Entropy     `json:"entropy"`
+	SteadyState *SteadyState `json:"steady_state"`
+	// Windows are the service-level targets watched over time.
+	Windows *Windows `json:"windows"`
+	// Recovery is the time to meet the objectives again after faults; nil where
+	// no fault window is marked.
+	Recovery *Recovery `json:"recovery"`
+
 	// Reserved names: nil until they work.
-	Entropy     *Reserved `json:"entropy"`
-	SteadyState *Reserved `json:"steady_state"`
-	Windows     *Reserved `json:"windows"`
-	Recovery    *Reserved `json:"recovery"`
-	Tenants     *Reserved `json:"tenants"`
-	Stalls      *Reserved `json:"stalls"`
+	Tenants *Reserved `json:"tenants"`
+	Stalls  *Reserved `json:"stalls"`
 }
 
 // Reserved is the type of a name that is kept for a later analysis; always
@@ -113,6 +118,10 @@ type Level struct {
 	// where no token was counted.
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
 
+	// PrefixHitShare is the share of the prompt tokens that the server found in
+	// its prefix cache, by its own counters; nil where it has none.
+	PrefixHitShare *float64 `json:"prefix_hit_share"`
+
 	// Runs are the replicates pooled here, invalid ones left out unless all
 	// are invalid.
 	Runs int `json:"runs"`
@@ -128,7 +137,8 @@ type Level struct {
 	// (ε above the cut of the onset fit), "under_half_answered"; "not_steady": the
 	// requests in flight grew and moved the error rate, so it is left out of the
 	// fits; "in_flight_grew": they grew from the first half of the window to the
-	// second, so nothing is proven to hold there.
+	// second, so nothing is proven to hold there; "server_restarted": its counters
+	// began again, so its answers are not those of one system.
 	Flags []string `json:"flags"`
 }
 

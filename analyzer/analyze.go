@@ -42,6 +42,9 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("analyze %q: %w", d.Path(), err)
 	}
+	if err := seen.readBins(d); err != nil {
+		return nil, fmt.Errorf("analyze %q: %w", d.Path(), err)
+	}
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
@@ -57,7 +60,7 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 		}
 	}
 	a.judge(loads, runs, m.Run, o)
-	a.judgeAside(loads, seen)
+	a.judgeAside(loads, seen, o.Objectives)
 	return a, nil
 }
 

@@ -22,12 +22,19 @@ type aside struct {
 // feature is the part of a request's features that is kept: texts are not, and
 // token bins are summed as they are read.
 type feature struct {
-	probe     string
-	score     *float64
-	in, out   *int32
-	method    string
-	run       *run // nil = not in a window
-	startedAt int64
+	probe   string
+	score   *float64
+	in, out *int32
+	method  string
+	// run and the rest are of its request; nil = not answered in a window.
+	run         *run
+	startUnixNs int64
+	// prompt is a hash of the id without the number of its copy.
+	prompt      uint64
+	seed        *int64
+	temperature *float64
+	// vector are the token bins of a probe's answer.
+	vector []float64
 }
 
 // readAside reads telemetry, marks and features.
@@ -119,6 +126,7 @@ func (r *row) answer(answers []Answer) []Answer {
 			a.Conn = ConnReused
 		}
 	}
+	a.Cut = r.cut()
 	return append(answers, a)
 }
 
@@ -128,13 +136,17 @@ func (r *run) join(w *joinedRow, seen *aside) {
 	if f == nil || !r.level.InWindow(w.StartUnixNs) || len(w.Faults) > 0 {
 		return
 	}
-	f.run, f.startedAt = r, w.StartUnixNs
 	result := w.result()
-	if f.probe == "" || result.Class() == trace.ClassExcluded {
+	class := result.Class()
+	if class == trace.ClassOK {
+		prompt, _, _ := strings.Cut(w.RequestID, "#")
+		f.run, f.startUnixNs, f.prompt, f.seed, f.temperature = r, w.StartUnixNs, hashID(prompt), w.Seed, w.Temperature
+	}
+	if f.probe == "" || class == trace.ClassExcluded {
 		return
 	}
-	p := Probe{ID: f.probe, Score: f.score, Cut: w.cut()}
-	if result.Class() != trace.ClassOK {
+	p := Probe{ID: f.probe, StartUnixNs: w.StartUnixNs, Score: f.score, Cut: w.cut()}
+	if class != trace.ClassOK {
 		p.Score = nil
 	}
 	r.probes = append(r.probes, p)
@@ -152,8 +164,13 @@ func (r *row) cut() bool {
 }
 
 // judgeAside fills what needs more than the counts of the requests.
-func (a *Analysis) judgeAside(loads []*load, seen *aside) {
+func (a *Analysis) judgeAside(loads []*load, seen *aside, objectives []Objective) {
+	a.addCounters(loads, &seen.telemetry)
 	a.Inflections = Inflections(a.observe(loads, seen))
+	a.Entropy = entropyOf(loads, seen, a.Methods.Seed)
+	a.SteadyState = steadyStateOf(loads, seen)
+	a.Windows = windowsOf(loads)
+	a.Recovery = recoveryOf(loads, seen.marks, objectives)
 }
 
 // observe hands the judged runs to the detectors.

@@ -51,6 +51,8 @@ type Answer struct {
 	InputTokens int32
 	// Conn tells whether the connection had to be opened first.
 	Conn ConnUse
+	// Cut: the answer ended at its token limit.
+	Cut bool
 }
 
 // ConnUse says how a request came by its connection.
@@ -66,6 +68,8 @@ const (
 type Probe struct {
 	// ID is the question's.
 	ID string
+	// StartUnixNs is when it was due.
+	StartUnixNs int64
 	// Score is 0 (wrong) to 1 (right); nil = not answered, or not scored.
 	Score *float64
 	// Cut: the answer ended at its token limit.

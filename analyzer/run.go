@@ -24,8 +24,13 @@ type run struct {
 	// ttft are the times to first token of the answered requests, µs.
 	ttft []int64
 	// answers are the answered requests, probes the questions with known answers.
-	answers      []Answer
-	probes       []Probe
+	answers []Answer
+	probes  []Probe
+	// bins are the token counts of the answers, in groups.
+	bins [][]float64
+	// moments are the requests of the window, kept where recovery is to be judged.
+	watched      bool
+	moments      []moment
 	met          int64
 	unmeasured   int64 // answered, without a time that an objective bounds
 	outputTokens int64
@@ -91,6 +96,9 @@ func (r *run) take(w *row, objectives []Objective) {
 	}
 	block := r.block(w.StartUnixNs)
 	r.blocks[block].add(class)
+	if r.watched {
+		r.moments = append(r.moments, r.moment(w, class, objectives))
+	}
 	if w.OutputTokens != nil {
 		r.outputTokens += *w.OutputTokens
 		r.tokenRows++
@@ -214,6 +222,7 @@ func readRuns(d *tracedir.Dir, levels []trace.Level, objectives []Objective, see
 	byIndex := make(map[int32]*run, len(levels))
 	for i, level := range levels {
 		runs[i] = newRun(level, deadlinesOf(d.Manifest().Run), objectives)
+		runs[i].watched = len(seen.marks) > 0 && len(objectives) > 0
 		if byIndex[level.Index] != nil {
 			return nil, fmt.Errorf("read levels: two levels have index %d", level.Index)
 		}

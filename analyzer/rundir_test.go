@@ -25,8 +25,9 @@ type levelPlan struct {
 	edit      func(i int, r *trace.Record)
 }
 
-// writeRun writes a run directory and opens it again.
-func writeRun(tb testing.TB, plans []levelPlan, edit func(*trace.Manifest)) *tracedir.Dir {
+// writeRun writes a run directory, with what else is to be beside the requests,
+// and opens it again.
+func writeRun(tb testing.TB, plans []levelPlan, edit func(*trace.Manifest), beside ...func(*tracedir.Writer)) *tracedir.Dir {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "run")
 	m := &trace.Manifest{
@@ -45,6 +46,9 @@ func writeRun(tb testing.TB, plans []levelPlan, edit func(*trace.Manifest)) *tra
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i, plan := range plans {
 		levels = append(levels, writeLevel(tb, w, plan, int32(i), rng))
+	}
+	for _, write := range beside {
+		write(w)
 	}
 	if err := w.SetLevels(levels); err != nil {
 		tb.Fatal(err)

@@ -117,6 +117,22 @@ func (s *series) rises() []reading {
 	return out
 }
 
+// increase is how much a counter counted in [from, to), and how often it began
+// again: from a restart on its value is what it has counted since. ok is false
+// where there are no two readings.
+func (s *series) increase(from, to int64) (by float64, restarts int, ok bool) {
+	readings := s.within(from, to)
+	for i := 1; i < len(readings); i++ {
+		now, last := readings[i].value, readings[i-1].value
+		if now < last {
+			restarts++
+			last = 0
+		}
+		by += now - last
+	}
+	return by, restarts, len(readings) > 1
+}
+
 // batches of which a mean's interval is made.
 const batches = 6
 

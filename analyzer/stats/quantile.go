@@ -37,14 +37,25 @@ type OrderInterval struct {
 // 368.
 func QuantileRanks(n int, q, confidence float64) (r OrderInterval, ok bool) {
 	tail, size := (1-confidence)/2, float64(n)
-	// low−1 is the highest k with P(B ≤ k) ≤ tail.
-	low := sort.Search(n, func(k int) bool { return BinomialCDF(float64(k), size, q) > tail })
-	high := sort.Search(n+1, func(k int) bool { return BinomialSurvival(float64(k), size, q) <= tail })
+	low, high := LowRank(n, q, tail), HighRank(n, q, tail)
 	if low < 1 || high > n {
 		return OrderInterval{}, false
 	}
 	covered := BinomialCDF(float64(high-1), size, q) - BinomialCDF(float64(low-1), size, q)
 	return OrderInterval{Low: low, High: high, Confidence: covered}, true
+}
+
+// LowRank is the highest rank, from 1, whose order statistic is above the
+// q-quantile with a probability of at most tail; 0 where there is none.
+func LowRank(n int, q, tail float64) int {
+	// low−1 is the highest k with P(B ≤ k) ≤ tail.
+	return sort.Search(n, func(k int) bool { return BinomialCDF(float64(k), float64(n), q) > tail })
+}
+
+// HighRank is the lowest rank whose order statistic is below the q-quantile with
+// a probability of at most tail; n + 1 where there is none.
+func HighRank(n int, q, tail float64) int {
+	return sort.Search(n+1, func(k int) bool { return BinomialSurvival(float64(k), float64(n), q) <= tail })
 }
 
 // MinPointN is the least n at which a q-quantile is printed as a point: ten
