@@ -127,9 +127,12 @@ type Config struct {
 }
 
 // Load is one offered load: PerS requests per second, or Scale times the
-// trace's mean rate. Exactly one of them is set.
+// trace's mean rate; or, for a closed loop, InFlight requests kept open. Exactly
+// one of them is set, and the same one in all loads of a run but that PerS and
+// Scale may be mixed.
 type Load struct {
 	PerS, Scale float64
+	InFlight    int
 }
 
 // Planner chooses levels one by one. Next gets the levels done so far in the
@@ -188,6 +191,9 @@ func (c Config) withDefaults() Config {
 	c.MaxLag = orDefault(c.MaxLag, defaultMaxLag)
 	c.Scaling = orDefault(c.Scaling, Superpose)
 	c.CapPolicy = orDefault(c.CapPolicy, CapDrop)
+	if c.closed() {
+		c.Sessions = orDefault(c.Sessions, SessionsStrict)
+	}
 	c.Sessions = orDefault(c.Sessions, defaultSessions(c.Scaling))
 	c.Cache = orDefault(c.Cache, CacheAsTrace)
 	c.CV = orDefault(c.CV, 1)
@@ -260,6 +266,9 @@ func (c *Config) check() error {
 		return err
 	}
 	if err := c.checkShard(); err != nil {
+		return err
+	}
+	if err := c.checkClosed(); err != nil {
 		return err
 	}
 	if c.Planner == nil && len(c.Loads) == 0 {

@@ -14,7 +14,7 @@ import (
 func (r *run) describe() trace.Run {
 	return trace.Run{
 		TraceID: r.trace.Manifest.TraceID, Target: r.target.Scheme + "://" + r.target.Host, Seed: r.cfg.Seed,
-		Loop: "open", Sessions: string(r.cfg.Sessions), Scaling: string(r.cfg.Scaling),
+		Loop: loopOf(r.cfg), Sessions: string(r.cfg.Sessions), Scaling: string(r.cfg.Scaling),
 		RecordedPerS: r.timeline.recordedPerS(), RecordedPeakPerS: r.timeline.peak,
 		HoldNs: int64(r.cfg.Hold), WarmupNs: int64(r.cfg.Warmup), DrainNs: int64(r.cfg.Drain),
 		FirstTokenNs: int64(r.cfg.Timeouts.FirstToken), IdleNs: int64(r.cfg.Timeouts.Idle), TotalNs: int64(r.cfg.Timeouts.Total),
@@ -22,6 +22,13 @@ func (r *run) describe() trace.Run {
 		Cache:      string(r.cfg.Cache), Knobs: r.knobs(), Shard: r.cfg.Shard.String(),
 		Validity: trace.Validity{Verdict: trace.Invalid, Reasons: []string{"not finished: the replay is still running, or it was killed"}},
 	}
+}
+
+func loopOf(c *Config) string {
+	if c.closed() {
+		return "closed"
+	}
+	return "open"
 }
 
 // knobs names each departure from the recording.

@@ -47,14 +47,14 @@ func (lv *level) feed(ready chan<- *item, primed chan<- struct{}) error {
 	r := lv.run
 	r.prompts.renew()
 	asked := 0 // questions of this level so far
-	for i, a := range lv.arrivals {
+	for i := 0; lv.Concurrency != nil || i < len(lv.arrivals); i++ {
 		it := lv.item(i)
 		var err error
 		if r.quality.asked(it) {
 			it.probe = r.quality.next(&asked)
 			it.prompt, err = r.prompts.ask(it.src, it.probe)
 		} else {
-			it.prompt, err = r.prompts.make(it.src, copyKey{level: lv.key, instance: a.instance, warm: it.warm})
+			it.prompt, err = r.prompts.make(it.src, copyKey{level: lv.key, instance: it.self.instance, warm: it.warm})
 		}
 		if err != nil {
 			return fmt.Errorf("build request for %q: %w", it.id, err)
@@ -90,7 +90,7 @@ func (r *run) afford(p *prompt) bool {
 
 // item makes the item of one arrival.
 func (lv *level) item(i int) *item {
-	a := lv.arrivals[i]
+	a := lv.arrival(i)
 	it := newItem(lv.run.recs[a.rec], a)
 	it.order, it.mode = i, lv.run.cfg.Sessions
 	if lv.waits != nil {

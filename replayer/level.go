@@ -59,20 +59,23 @@ func (e *stopError) Error() string { return e.why }
 // level runs one level to the end of its drain and appends it to the result.
 func (r *run) level(ctx context.Context, l trace.Level) error {
 	p := r.plan(l.OfferedPerS, l.Replicate)
-	arrivals, drift, err := r.timeline.schedule(r.cfg.Scaling, p)
-	if err != nil {
-		return err
+	lv := &level{run: r, Level: l, key: p.key(), first: l.Order == 0}
+	drift := 0.0
+	if l.Concurrency == nil {
+		var err error
+		if lv.arrivals, drift, err = r.timeline.schedule(r.cfg.Scaling, p); err != nil {
+			return err
+		}
+		lv.arrivals = r.cfg.Shard.keep(lv.arrivals, r.timeline.unit)
+		lv.link(p)
 	}
-	arrivals = r.cfg.Shard.keep(arrivals, r.timeline.unit)
-	lv := &level{run: r, Level: l, arrivals: arrivals, key: p.key(), first: l.Order == 0}
-	lv.link(p)
 	lv.facts = facts{
 		level: &lv.Level, hold: r.cfg.Hold, drift: drift, cores: runtime.GOMAXPROCS(0),
 		shared: r.cfg.SharedProcess, policy: r.cfg.CapPolicy, maxLag: r.cfg.MaxLag, refused: make(map[int32]int64),
 	}
 	lv.ctx, lv.cancel = context.WithCancelCause(ctx)
 	defer lv.cancel(nil)
-	err = lv.hold()
+	err := lv.hold()
 	if lv.pacer == nil {
 		return err // it never began
 	}
@@ -83,7 +86,7 @@ func (r *run) level(ctx context.Context, l trace.Level) error {
 
 // hold prepares, sends, drains and judges.
 func (lv *level) hold() error {
-	ready := make(chan *item, lookAhead(lv.run.recs, lv.OfferedPerS))
+	ready := make(chan *item, lookAhead(lv.run.recs, lv.ahead()))
 	primed := make(chan struct{})
 	fed := make(chan error, 1)
 	go func() { fed <- lv.feed(ready, primed) }()
@@ -119,7 +122,9 @@ func (lv *level) begin(ready <-chan *item) error {
 	end := start.Add(r.cfg.Hold)
 	lv.StartUnixNs, lv.EndUnixNs = start.UnixNano(), end.UnixNano()
 	lv.BeginUnixNs = lv.StartUnixNs
-	if len(lv.arrivals) > 0 {
+	if lv.Concurrency != nil {
+		lv.BeginUnixNs = start.Add(-r.cfg.Warmup).UnixNano()
+	} else if len(lv.arrivals) > 0 {
 		lv.BeginUnixNs = start.Add(lv.arrivals[0].at).UnixNano()
 	}
 	lv.fuse = newFuse(r.cfg.Breaker, lv.first, start.Add(-r.cfg.Warmup), r.streak)
@@ -128,6 +133,9 @@ func (lv *level) begin(ready <-chan *item) error {
 	})
 	lv.pacer = newPacer(lv.ctx, ready, r.cfg.MaxInFlight, r.cfg.CapPolicy, lv.unsent)
 	lv.pacer.start, lv.pacer.end = start, end
+	if lv.Concurrency != nil {
+		lv.pacer.hold(*lv.Concurrency, start.Add(-r.cfg.Warmup))
+	}
 	s := r.sender
 	s.ctx, s.start, s.finish = lv.ctx, start, lv.finish
 	s.info = stampInfo{
@@ -221,6 +229,9 @@ func (lv *level) leftOver() {
 	if lv.overBudget.Load() {
 		why = trace.DetailBudget
 	}
+	if lv.Concurrency != nil {
+		return // nothing is due that was not sent
+	}
 	for i := range lv.arrivals[lv.pacer.taken:] {
 		it := lv.item(lv.pacer.taken + i)
 		it.due = lv.pacer.start.Add(it.at)
@@ -282,7 +293,7 @@ func (r *recent) add(rec *trace.Record) {
 
 // conclude judges the level and says what ends the run, if anything.
 func (lv *level) conclude(cause, feedErr error) error {
-	if n := int64(len(lv.arrivals)); lv.facts.records != n {
+	if n := lv.drawn(); lv.facts.records != n {
 		return fmt.Errorf("level %d: %d requests scheduled, %d recorded", lv.Index, n, lv.facts.records)
 	}
 	why := lv.stopReason(cause)

@@ -53,6 +53,9 @@ func Plan(cfg Config, tr Trace) (*Outlook, error) {
 	if r.levels == 0 {
 		return nil, inputError("give --rate, --levels or --scale", "a search chooses its loads as it goes: they cannot be listed before")
 	}
+	if cfg.closed() {
+		return nil, inputError("give --levels", "a closed loop has no schedule: what is sent follows from the answers")
+	}
 	o := &Outlook{Knobs: r.knobs(), Levels: []LevelOutlook{}}
 	var done []trace.Level
 	for {

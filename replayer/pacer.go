@@ -32,6 +32,11 @@ type pacer struct {
 	// unsent takes what is never sent.
 	unsent func(*item, trace.OutcomeDetail)
 
+	// kept is the number that a closed loop keeps open from a moment on; 0 = an
+	// open loop.
+	kept int32
+	from time.Time
+
 	open, peak atomic.Int32
 	capHeld    atomic.Bool
 	freed      chan struct{}
@@ -59,6 +64,14 @@ var _ vegeta.Pacer = (*pacer)(nil)
 // Pace waits until the next request is due and may be sent; true ends the
 // attack.
 func (p *pacer) Pace(time.Duration, uint64) (time.Duration, bool) {
+	if p.kept > 0 {
+		it := p.refill()
+		if it == nil {
+			return 0, true
+		}
+		p.sendable <- it
+		return 0, false
+	}
 	for {
 		it := p.next()
 		if it == nil {

@@ -148,6 +148,11 @@ func (r *run) planLevels() error {
 	if r.planner = r.cfg.Planner; r.planner != nil {
 		return nil
 	}
+	if r.cfg.closed() {
+		plan := newClosedPlan(r.cfg)
+		r.planner, r.levels = plan, len(plan.fixedPlan)
+		return nil
+	}
 	rates, err := resolve(r.cfg.Loads, r.timeline.perS())
 	if err != nil {
 		return err
@@ -235,13 +240,13 @@ func (r *run) complete(l *trace.Level) error {
 	if r.cfg.MaxPerS > 0 && l.OfferedPerS > r.cfg.MaxPerS {
 		return inputError("raise --max-rate", "load %.4g/s is above the limit of %.4g/s", l.OfferedPerS, r.cfg.MaxPerS)
 	}
-	if recorded > 0 {
+	if recorded > 0 && l.Concurrency == nil {
 		l.Scale = l.OfferedPerS / recorded
 	}
 	l.Index = int32(len(r.result.Levels))
 	l.Order = l.Index
 	for i := range r.result.Levels {
-		if r.result.Levels[i].OfferedPerS == l.OfferedPerS {
+		if sameLoad(&r.result.Levels[i], l) {
 			l.Replicate++
 		}
 	}

@@ -94,6 +94,9 @@ func (f *facts) add(o *outcome) {
 // judge fills in the level's rates, lags and verdict.
 func (f *facts) judge() {
 	l := f.level
+	if l.Concurrency != nil {
+		l.OfferedPerS = float64(l.Scheduled) / f.hold.Seconds()
+	}
 	l.AchievedPerS = float64(f.sentInTime) / f.hold.Seconds()
 	l.ClientCPUShare = f.cpu
 	var lag99 time.Duration

@@ -11,7 +11,8 @@ type Level struct {
 	Replicate int32 `json:"replicate"`
 	Order     int32 `json:"order"`
 	// OfferedPerS is the offered load: arrivals per second that the schedule
-	// intends inside the window (open loop), 0 < OfferedPerS < ∞.
+	// intends inside the window, 0 < OfferedPerS < ∞; in a closed loop, the rate
+	// that came of Concurrency.
 	OfferedPerS float64 `json:"offered_per_s"`
 	// Concurrency is the number kept in flight; closed loop only.
 	Concurrency *int32 `json:"concurrency,omitempty"`

@@ -20,7 +20,7 @@ func TestBadExperiment(t *testing.T) {
 	command(t, 0, "record", "--pcap", "../../recorder/testdata/captures/o-longer-mixed.pcap", "-o", path, "--quiet")
 	for _, tt := range []struct{ name, rest, want string }{
 		{"unknown key", "lods: [1]", `line 7, column 3: unknown field "lods"`},
-		{"no load", "load: {hold: 1s}", "line 7, column 9: want one of rate, levels, scale and search, got 0"},
+		{"no load", "load: {hold: 1s}", "line 7, column 9: want one of rate, levels, scale, concurrency and search, got 0"},
 		{"two kinds of load", "load: {rate: 1, levels: [1, 2]}", "line 7, column 9: want one of .* got 2"},
 		{"unit", "load: {rate: 1, hold: 60 parsecs}", `line 7, column 25: load.hold: .*unknown unit " parsecs"`},
 		{"no number", "load: {levels: [abc]}", "line 7, column 19: .*"},
@@ -31,7 +31,10 @@ func TestBadExperiment(t *testing.T) {
 		{"cache", "load: {rate: 1}\n  cache: hot", `line 8, column 10: replay cannot start: unknown cache state "hot"`},
 		{"no load in search", "load: {search: {from: x, to: 3}}", `line 7, column 25: "x" is no load`},
 		{"search order", "load: {search: {from: 3, to: 0.5}}", "line 7, column .*want 0 < from < to"},
-		{"mode", "load: {rate: 1, mode: sideways}", `line 7, column 25: mode "sideways": want one of open`},
+		{"mode", "load: {rate: 1, mode: sideways}", `line 7, column 25: mode "sideways": want one of open, closed`},
+		{"mode of another loop", "load: {rate: 1, mode: closed}", "line 7, column 25: mode closed does not go with these loads"},
+		{"none in flight", "load: {concurrency: [2, -1]}", "line 7, column 23: replay cannot start: -1 in flight"},
+		{"a closed loop scaled", "load: {concurrency: [2], scaling: thin}", "line 7, column .*: replay cannot start: a closed loop has no arrivals"},
 		{"key twice", "load: {rate: 1}\n  load: {rate: 2}", "line 8, column 3: .*already defined"},
 		{"reserved", "load: {rate: 1}\n  arms: [{name: a}]", "line 8, column .*: arms is a name for later"},
 		{"metric", "load: {rate: 1}\n  objectives: [{metric: speed, max: 1s}]", `line 8, column 16: .*unknown metric "speed"`},

@@ -46,6 +46,7 @@ func keys(s *experiment.Spec) []key {
 		{"load.rate", "rate", decimals(l.Rate)},
 		{"load.levels", "levels", decimals(l.Levels...)},
 		{"load.scale", "scale", decimals(l.Scale...)},
+		{"load.concurrency", "concurrency", each(l.Concurrency)},
 		{"sessions", "sessions", given(s.Sessions)},
 		{"cancels", "no-cancels", switched(s.Cancels != nil && !*s.Cancels)},
 		{"cache", "cache", given(s.Cache)},
@@ -308,7 +309,7 @@ func (p *plan) blame(x *experiment.Experiment, from replayer.Trace, whole error)
 			break
 		}
 		part.flags.out, part.flags.search.between = p.flags.out, p.flags.search.between
-		if part.flags.rate == 0 && len(part.flags.levels) == 0 && len(part.flags.scales) == 0 && len(part.flags.search.between) == 0 {
+		if part.flags.rate == 0 && len(part.flags.levels) == 0 && len(part.flags.scales) == 0 && len(part.flags.inFlight) == 0 && len(part.flags.search.between) == 0 {
 			part.flags.rate = 1 // no load has been said yet
 		}
 		cfg, err := part.flags.config()

@@ -19,10 +19,11 @@ import (
 func newReplay() *cobra.Command {
 	var o replayFlags
 	c := &cobra.Command{
-		Use:   "replay TRACE --target URL (--rate R | --levels R,R,… | --scale K,K,… | --search R,R) --hold D -o RUN",
+		Use:   "replay TRACE --target URL (--rate R | --levels R,R,… | --scale K,K,… | --concurrency N,N,… | --search R,R) --hold D -o RUN",
 		Short: "Send a trace at scaled load",
 		Long: `Replay a recorded or imported trace against a target, open loop: requests go
-out when they are due, however slow the answers are. Each load is held for
+out when they are due, however slow the answers are. (With --concurrency the
+loop is closed: one goes out when another has ended.) Each load is held for
 --warmup plus --hold; levels run in random order, and the lowest load is run
 again at the end to see drift. A turn of a conversation waits for the one
 before it, and an answer that the recorded client gave up on is given up at the

@@ -24,6 +24,7 @@ type replayFlags struct {
 	rate     float64
 	levels   []float64
 	scales   []float64
+	inFlight []int
 	scaling  string
 	sessions string
 	onCap    string
@@ -45,9 +46,10 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.Float64Var(&o.rate, "rate", 0, "one load, requests per second")
 	f.Float64SliceVar(&o.levels, "levels", nil, "`loads`, requests per second, such as 5,10,20")
 	f.Float64SliceVar(&o.scales, "scale", nil, "loads as `multiples` of the recorded rate, such as 0.5,1,2")
+	f.IntSliceVar(&o.inFlight, "concurrency", nil, "closed loop: `numbers` of requests to keep in flight, such as 1,2,4,8")
 	f.StringVar(&o.selected, "select", "", "replay the exchanges that meet a `condition` only, such as \"api_kind = 'openai.chat' and input_tokens < 4000\"")
 	o.search.register(f)
-	hideEmptyDefault(f, "levels", "scale", "search")
+	hideEmptyDefault(f, "levels", "scale", "search", "concurrency")
 	f.StringVar(&o.sessions, "sessions", "", "turns of a conversation: causal (default; not before the turn before has ended), strict (recorded times) or closed (think times only)")
 	f.BoolVar(&o.cfg.NoCancels, "no-cancels", false, "wait for answers that the recorded client gave up on")
 	f.StringVar(&o.scaling, "scaling", "", "how the recorded arrivals become the load: superpose (default; copies of the trace, each at another phase), thin (whole sessions), compress (shorter gaps) or resample (drawn gaps); one per run")
@@ -92,13 +94,13 @@ func (o *replayFlags) config() (replayer.Config, error) {
 		return o.cfg, err
 	}
 	given := 0
-	for _, set := range []bool{o.rate != 0, len(o.levels) > 0, len(o.scales) > 0, planner != nil} {
+	for _, set := range []bool{o.rate != 0, len(o.levels) > 0, len(o.scales) > 0, len(o.inFlight) > 0, planner != nil} {
 		if set {
 			given++
 		}
 	}
 	if given != 1 {
-		return o.cfg, usage(see, "give exactly one of --rate, --levels, --scale and --search")
+		return o.cfg, usage(see, "give exactly one of --rate, --levels, --scale, --concurrency and --search")
 	}
 	if o.cfg.Replicates < 1 {
 		return o.cfg, usage(see, "%d replicates: want 1 or more", o.cfg.Replicates)
@@ -119,6 +121,9 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	}
 	for _, k := range o.scales {
 		cfg.Loads = append(cfg.Loads, replayer.Load{Scale: k})
+	}
+	for _, n := range o.inFlight {
+		cfg.Loads = append(cfg.Loads, replayer.Load{InFlight: n})
 	}
 	cfg.Sessions = replayer.Sessions(o.sessions)
 	cfg.Scaling, cfg.CapPolicy, cfg.Cache = replayer.Scaling(o.scaling), replayer.CapPolicy(o.onCap), replayer.Cache(o.cache)

@@ -88,10 +88,12 @@ type Target struct {
 	IgnoreEOS bool `json:"ignoreEOS,omitempty"`
 }
 
-// Load says which loads are held, and how. Exactly one of Rate, Levels, Scale
-// and Search is given.
+// Load says which loads are held, and how. Exactly one of Rate, Levels, Scale,
+// Concurrency and Search is given.
 type Load struct {
-	// Mode is open: requests go out when they are due, however slow the answers.
+	// Mode is open (requests go out when they are due, however slow the answers)
+	// or closed (one goes out when another has ended); it follows from the loads
+	// where it is left out.
 	Mode string `json:"mode,omitempty"`
 	// Scaling is superpose, thin, compress or resample.
 	Scaling string `json:"scaling,omitempty"`
@@ -101,7 +103,9 @@ type Load struct {
 	// rate.
 	Levels []float64 `json:"levels,omitempty"`
 	Scale  []float64 `json:"scale,omitempty"`
-	Search *Search   `json:"search,omitempty"`
+	// Concurrency are loads of a closed loop: numbers of requests in flight.
+	Concurrency []int   `json:"concurrency,omitempty"`
+	Search      *Search `json:"search,omitempty"`
 	// Hold is the measured time of each level (default 60s), Warmup the time of
 	// the same load before it (default 10s), Drain how long answers may take
 	// after it, Ramp the part of the warm-up in which the load rises.

@@ -63,7 +63,7 @@ var rules = []struct {
 	{"$.metadata.name", func(d *Document) error { return checkName(d.Metadata.Name) }},
 	{"$.spec.trace.path", func(d *Document) error { return needed("trace.path: the trace to replay", d.Spec.Trace.Path) }},
 	{"$.spec.target.url", func(d *Document) error { return needed("target.url: the base URL of the service", d.Spec.Target.URL) }},
-	{"$.spec.load.mode", func(d *Document) error { return oneOf("mode", d.Spec.Load.Mode, "", "open") }},
+	{"$.spec.load.mode", func(d *Document) error { return d.Spec.Load.checkMode() }},
 	{"$.spec.load", func(d *Document) error { return d.Spec.Load.oneWay() }},
 	{"$.spec.telemetry.gpu", func(d *Document) error {
 		if d.Spec.Telemetry == nil {
@@ -126,16 +126,24 @@ func checkName(name string) error {
 	return nil
 }
 
+func (l *Load) checkMode() error {
+	closed := len(l.Concurrency) > 0
+	if l.Mode == "open" && closed || l.Mode == "closed" && !closed {
+		return fmt.Errorf("mode %s does not go with these loads: concurrency is for a closed loop, all else for an open one", l.Mode)
+	}
+	return oneOf("mode", l.Mode, "", "open", "closed")
+}
+
 // oneWay checks that the loads are said in one way.
 func (l *Load) oneWay() error {
 	given := 0
-	for _, set := range []bool{l.Rate != 0, len(l.Levels) > 0, len(l.Scale) > 0, l.Search != nil} {
+	for _, set := range []bool{l.Rate != 0, len(l.Levels) > 0, len(l.Scale) > 0, len(l.Concurrency) > 0, l.Search != nil} {
 		if set {
 			given++
 		}
 	}
 	if given != 1 {
-		return fmt.Errorf("want one of rate, levels, scale and search, got %d of them", given)
+		return fmt.Errorf("want one of rate, levels, scale, concurrency and search, got %d of them", given)
 	}
 	return nil
 }
