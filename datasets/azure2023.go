@@ -2,10 +2,6 @@ package datasets
 
 import (
 	"fmt"
-	"io"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lambdac/lambdac/trace"
@@ -22,7 +18,7 @@ func azure2023() format {
 		timeBase:   trace.TimeUnix,
 		resolution: 100 * time.Nanosecond,
 		assumed:    assumedChat,
-		scan:       scanAzure2023,
+		scan:       azureDialect(azureTime, "2023-11-16 18:17:03.9799600"),
 	}
 }
 
@@ -31,52 +27,40 @@ const assumedChat = "the source does not name the API: streamed openai.chat is a
 
 const azureTime = "2006-01-02 15:04:05.9999999"
 
-var azureColumns = []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}
-
-func scanAzure2023(r io.Reader, _ time.Duration, row func(int64, *trace.Record) error, bad func(int64, string) error) error {
-	return scanLines(r, func(line int64, text string) error {
-		fields := strings.Split(text, ",")
-		if line == 1 {
-			return checkHeader(fields, text)
-		}
-		rec, msg := azureRow(fields)
-		if rec == nil {
-			return bad(line, msg)
-		}
-		return row(line, rec)
-	}, bad)
+// azureDialect reads Azure's CSV with one of its ways to write a time.
+func azureDialect(layout, example string) func(*scan) error {
+	columns := csvColumns{must: []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}, may: []string{"NumImages"}}
+	return func(s *scan) error {
+		return s.csv(columns, func(f []string) (*trace.Record, string) {
+			at, ok := dateNs(layout, f[0])
+			if !ok {
+				return nil, fmt.Sprintf("TIMESTAMP %q: want a time such as %s", clip(f[0]), example)
+			}
+			r, msg := countedRow(at, "ContextTokens", f[1], "GeneratedTokens", f[2])
+			if r == nil || f[3] == "" {
+				return r, msg
+			}
+			images, err := parseCount(f[3])
+			if err != nil {
+				return nil, fmt.Sprintf("NumImages %q: want a whole number, 0 or more", clip(f[3]))
+			}
+			r.ImageCount = new(int32(images))
+			return r, ""
+		})
+	}
 }
 
-func checkHeader(fields []string, text string) error {
-	if slices.Equal(fields, azureColumns) {
-		return nil
-	}
-	var missing []string
-	for _, want := range azureColumns {
-		if !slices.Contains(fields, want) {
-			missing = append(missing, want)
-		}
-	}
-	return fmt.Errorf("%w: line 1 lacks the columns %s (it reads %q)", ErrFormat, strings.Join(missing, ", "), clip(text))
-}
-
-func azureRow(fields []string) (*trace.Record, string) {
-	if len(fields) != len(azureColumns) {
-		return nil, fmt.Sprintf("%d fields, want %d", len(fields), len(azureColumns))
-	}
-	at, err := time.Parse(azureTime, fields[0])
+// countedRow is a record from an arrival and two columns of token counts.
+func countedRow(startNs int64, inName, in, outName, out string) (*trace.Record, string) {
+	input, err := parseCount(in)
 	if err != nil {
-		return nil, fmt.Sprintf("TIMESTAMP %q: want a time such as 2023-11-16 18:17:03.9799600", clip(fields[0]))
+		return nil, inName + " " + err.Error()
 	}
-	input, err := parseCount(fields[1])
+	output, err := parseCount(out)
 	if err != nil {
-		return nil, "ContextTokens " + err.Error()
+		return nil, outName + " " + err.Error()
 	}
-	output, err := parseCount(fields[2])
-	if err != nil {
-		return nil, "GeneratedTokens " + err.Error()
-	}
-	return lengths(at.UnixNano(), input, output), ""
+	return lengths(startNs, input, output), ""
 }
 
 // lengths is a record of which only arrival and token counts are known.
@@ -86,13 +70,4 @@ func lengths(startNs, input, output int64) *trace.Record {
 		Usage:   trace.Usage{InputTokens: &input, OutputTokens: &output, RawInputTokens: &input, RawOutputTokens: &output},
 		Result:  trace.Result{Outcome: trace.OutcomeUnknown},
 	}
-}
-
-// parseCount reads a token count: a whole number in [0, 2³¹).
-func parseCount(s string) (int64, error) {
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%q: want a whole number of tokens, 0 or more", clip(s))
-	}
-	return n, nil
 }

@@ -12,12 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/lambdac/lambdac/internal/tokens"
 	"github.com/lambdac/lambdac/trace"
 	"github.com/lambdac/lambdac/trace/tracedir"
 )
@@ -35,6 +35,13 @@ type Config struct {
 	// TimeUnit is the unit of a format's numeric times: "ns", "us", "ms" or
 	// "s"; "" = the format's own.
 	TimeUnit string
+	// PerS is the rate, in requests per second, of a format without times; 0
+	// = none was given.
+	PerS float64
+	// Tokenizer names the vocabulary in which the source counts, for the
+	// column; of a format without counts it is the one to count with. "" = not
+	// known.
+	Tokenizer string
 	// Version is the version of the tool, for the manifest.
 	Version string
 }
@@ -53,6 +60,8 @@ type Report struct {
 	Rows    int64      `json:"rows"`
 	Refused int64      `json:"refused"`
 	Errors  []RowError `json:"errors"`
+	// Skipped are entries that are no exchange, such as other spans.
+	Skipped int64 `json:"skipped"`
 	// SpanNs is the time from the first to the last arrival; RatePerS is
 	// (rows − 1) ÷ span, nil where the span is 0.
 	SpanNs   int64    `json:"span_ns"`
@@ -95,15 +104,21 @@ type format struct {
 	resolution time.Duration
 	// unit is the default of Config.TimeUnit; "" = times are not numbers.
 	unit string
+	// timeless: arrivals come at Config.PerS. counts: it counts tokens itself.
+	timeless, counts bool
 	// assumed says what the rows do not tell but a replay needs.
 	assumed string
-	// scan calls row for each line that parses and bad for each that does
-	// not; an error of row or bad ends it.
-	scan func(r io.Reader, unit time.Duration, row func(line int64, r *trace.Record) error, bad func(line int64, msg string) error) error
+	// scan passes over a file.
+	scan func(*scan) error
 }
 
 // formats is the table of importers.
-func formats() []format { return []format{azure2023(), mooncake()} }
+func formats() []format {
+	return []format{
+		azure2023(), azure2024(), azure2025(), bailian(), burstGPT(), editor(),
+		mooncake(), otel(), traceLab(), vegeta(), weka(),
+	}
+}
 
 // Formats lists the names of the formats that can be imported.
 func Formats() []string {
@@ -125,10 +140,10 @@ func Import(ctx context.Context, cfg Config) (Report, error) {
 	}
 	f := formats()[i]
 	unit, err := timeUnit(cfg.TimeUnit, f)
-	if err != nil {
+	if err = cmp.Or(err, cfg.check(f)); err != nil {
 		return Report{}, err
 	}
-	survey, err := surveyFile(ctx, cfg, f, unit)
+	survey, err := surveyFile(ctx, &cfg, f, unit)
 	if err != nil {
 		return Report{}, err
 	}
@@ -138,10 +153,27 @@ func Import(ctx context.Context, cfg Config) (Report, error) {
 	if cfg.Strict && survey.report.Refused > 0 {
 		return survey.report, fmt.Errorf("import strictly: %w", &survey.report.Errors[0])
 	}
-	if err := write(ctx, cfg, f, unit, survey); err != nil {
+	if err := write(ctx, &cfg, f, unit, survey); err != nil {
 		return survey.report, err
 	}
 	return survey.report, nil
+}
+
+// check holds rate and tokenizer against the format.
+func (cfg *Config) check(f format) error {
+	switch {
+	case f.timeless && !(cfg.PerS > 0 && cfg.PerS <= 1e9):
+		return fmt.Errorf("rate %g: %w: format %s has no times, so it needs a rate in (0, 1e9]", cfg.PerS, ErrFormat, f.name)
+	case !f.timeless && cfg.PerS != 0:
+		return fmt.Errorf("rate %g: %w: format %s has times of its own", cfg.PerS, ErrFormat, f.name)
+	case cfg.Tokenizer != "" && word(cfg.Tokenizer) == nil:
+		return fmt.Errorf("tokenizer %q: %w: want a name such as cl100k_base", cfg.Tokenizer, ErrFormat)
+	case cfg.Tokenizer != "" && f.counts:
+		if _, err := tokens.Load(cfg.Tokenizer); err != nil {
+			return fmt.Errorf("%w: %w", ErrFormat, err)
+		}
+	}
+	return nil
 }
 
 func firstError(errs []RowError) error {
@@ -183,19 +215,22 @@ type survey struct {
 	grid        grid
 }
 
-func surveyFile(ctx context.Context, cfg Config, f format, unit time.Duration) (*survey, error) {
+func surveyFile(ctx context.Context, cfg *Config, f format, unit time.Duration) (*survey, error) {
 	s := &survey{}
 	s.report = Report{Schema: ReportSchema, Version: cfg.Version, Errors: []RowError{}, Warnings: []string{}}
 	sum := sha256.New()
-	err := scanFile(ctx, cfg.Path, sum, f, unit,
-		func(_ int64, r *trace.Record) error { s.add(r.StartUnixNs); return nil },
-		func(line int64, msg string) error {
+	err := scanFile(ctx, cfg, f, sum, scan{
+		unit: unit,
+		row:  func(_ int64, r *trace.Record) error { s.add(r.StartUnixNs); return nil },
+		bad: func(line int64, msg string) error {
 			s.report.Refused++
 			if len(s.report.Errors) < maxErrors {
 				s.report.Errors = append(s.report.Errors, RowError{filepath.Base(cfg.Path), line, msg})
 			}
 			return nil
-		})
+		},
+		skip: func() { s.report.Skipped++ },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -220,8 +255,11 @@ func (s *survey) finish(f format) {
 	r := &s.report
 	r.SpanNs = s.last - s.first
 	r.ArrivalResolutionNs = int64(f.resolution)
-	if f.resolution == 0 {
+	if f.resolution == 0 && !f.timeless {
 		r.ArrivalResolutionNs = s.grid.width()
+	}
+	if f.timeless {
+		r.ArrivalResolutionNs = 1
 	}
 	if r.SpanNs > 0 {
 		r.RatePerS = new(float64(r.Rows-1) / (float64(r.SpanNs) / 1e9))
@@ -238,10 +276,13 @@ func (s *survey) finish(f format) {
 	if r.Refused > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("rows refused: %d", r.Refused))
 	}
+	if r.Skipped > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("entries that are no exchange: %d", r.Skipped))
+	}
 	r.Warnings = append(r.Warnings, f.assumed)
 }
 
-func write(ctx context.Context, cfg Config, f format, unit time.Duration, s *survey) error {
+func write(ctx context.Context, cfg *Config, f format, unit time.Duration, s *survey) error {
 	seal := trace.Seal{Mode: trace.ModeImport, Version: cfg.Version}
 	m := &trace.Manifest{
 		Schema: trace.ManifestSchema, Version: cfg.Version, SchemaVersion: trace.SchemaVersion,
@@ -257,47 +298,64 @@ func write(ctx context.Context, cfg Config, f format, unit time.Duration, s *sur
 	if err != nil {
 		return err
 	}
-	err = scanFile(ctx, cfg.Path, io.Discard, f, unit,
-		func(line int64, r *trace.Record) error {
+	err = scanFile(ctx, cfg, f, io.Discard, scan{
+		unit: unit,
+		key:  []byte(rand.Text()),
+		row: func(line int64, r *trace.Record) error {
 			r.ArrivalResolutionNs = s.report.ArrivalResolutionNs
-			stamp(r, line, seal, f.name, cfg.Version)
+			stamp(r, line, cfg, f)
 			return w.Write(r)
 		},
-		func(int64, string) error { return nil })
+		bad:  func(int64, string) error { return nil },
+		skip: func() {},
+	})
 	if err == nil {
 		err = w.SetManifest(func(m *trace.Manifest) { m.Clean = true })
 	}
 	return cmp.Or(err, w.Close())
 }
 
-// stamp sets what every imported row has in common.
-func stamp(r *trace.Record, line int64, seal trace.Seal, format, version string) {
-	r.RequestID = fmt.Sprintf("row-%d", line)
+// kindPaths are the paths of the API families that formats name.
+var kindPaths = map[trace.APIKind]string{
+	trace.KindOpenAIChat:        "/v1/chat/completions",
+	trace.KindOpenAICompletions: "/v1/completions",
+	trace.KindOpenAIEmbeddings:  "/v1/embeddings",
+	trace.KindOpenAIResponses:   "/v1/responses",
+	trace.KindAnthropicMessages: "/v1/messages",
+	trace.KindGemini:            "/v1beta/models/{id}:generateContent",
+	trace.KindBedrockConverse:   "/model/{id}/converse",
+	trace.KindCohereChat:        "/v2/chat",
+	trace.KindOther:             "/{id}",
+}
+
+// stamp sets what every imported row has in common, and what its format has
+// not set. A format that names no API has its arrivals and lengths only, and
+// is taken for a streamed chat.
+func stamp(r *trace.Record, line int64, cfg *Config, f format) {
+	if r.RequestID == "" {
+		r.RequestID = fmt.Sprintf("row-%d", line)
+	}
 	r.Origin, r.SessionSource = trace.OriginImport, trace.SessionNone
-	r.APIKind, r.Method, r.PathTemplate = trace.KindOpenAIChat, "POST", "/v1/chat/completions"
-	r.Stream = true
-	r.TokenSource = trace.TokensImport
-	r.SanitizerMode, r.SanitizerVersion, r.BodyState = seal.Mode, seal.Version, trace.BodyDroppedPolicy
-	r.CaptureSource, r.CaptureVersion, r.ClockSource = "import:"+format, version, "import"
-	r.Vantage, r.SampledWeight = trace.VantageServer, 1
+	if r.SessionID != nil {
+		r.SessionSource = trace.SessionImport
+	}
+	if r.APIKind == "" {
+		r.APIKind, r.Stream = trace.KindOpenAIChat, true
+	}
+	r.Method, r.PathTemplate = "POST", kindPaths[r.APIKind]
+	r.TokenSource = cmp.Or(r.TokenSource, tokensOf(r))
+	if cfg.Tokenizer != "" && r.TokenSource != trace.TokensNone {
+		r.TokenizerID = &cfg.Tokenizer
+	}
+	r.SanitizerMode, r.SanitizerVersion, r.BodyState = trace.ModeImport, cfg.Version, trace.BodyDroppedPolicy
+	r.CaptureSource, r.CaptureVersion, r.ClockSource = "import:"+f.name, cfg.Version, "import"
+	r.Vantage, r.SampledWeight = cmp.Or(r.Vantage, trace.VantageServer), 1
 	r.ImportRow = &line
 }
 
-func scanFile(ctx context.Context, path string, sum io.Writer, f format, unit time.Duration, row func(int64, *trace.Record) error, bad func(int64, string) error) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("open source: %w", err)
+func tokensOf(r *trace.Record) trace.TokenSource {
+	if r.InputTokens == nil && r.OutputTokens == nil {
+		return trace.TokensNone
 	}
-	defer file.Close()
-	in := io.TeeReader(file, sum)
-	err = f.scan(in, unit, func(line int64, r *trace.Record) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return row(line, r)
-	}, bad)
-	if err != nil {
-		return fmt.Errorf("import %q as %s: %w", path, f.name, err)
-	}
-	return nil
+	return trace.TokensImport
 }

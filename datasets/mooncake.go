@@ -1,11 +1,9 @@
 package datasets
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"math"
-	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -17,7 +15,9 @@ const mooncakeBlock = 512
 // (github.com/kvcache-ai/Mooncake, FAST25-release/README.md): JSON lines with
 // an arrival in milliseconds, token counts, and chained ids of 512-token
 // blocks of which the last may be partial. Some of its traces lie on a grid
-// of 3 s; the importer measures the grid.
+// of 3 s; the importer measures the grid. Of what AIPerf added, session_id is
+// read; a turn with a delay in place of a timestamp has no arrival until the
+// turn before it has ended, so it is refused.
 func mooncake() format {
 	return format{
 		name:     "mooncake",
@@ -25,57 +25,63 @@ func mooncake() format {
 		timeBase: trace.TimeRelative,
 		unit:     "ms",
 		assumed:  assumedChat,
-		scan:     scanMooncake,
+		scan: func(s *scan) error {
+			return jsonLines(s, func(in *mooncakeLine) (*trace.Record, string) { return mooncakeRow(s, in) })
+		},
 	}
 }
 
 type mooncakeLine struct {
-	Timestamp    *float64 `json:"timestamp"`
-	InputLength  *int64   `json:"input_length"`
-	OutputLength *int64   `json:"output_length"`
-	HashIDs      []int64  `json:"hash_ids"`
+	Timestamp    jsontext.Value `json:"timestamp"`
+	InputLength  *int64         `json:"input_length"`
+	OutputLength *int64         `json:"output_length"`
+	HashIDs      blockIDs       `json:"hash_ids"`
+	SessionID    string         `json:"session_id"`
 }
 
-func scanMooncake(r io.Reader, unit time.Duration, row func(int64, *trace.Record) error, bad func(int64, string) error) error {
-	return scanLines(r, func(line int64, text string) error {
-		var in mooncakeLine
-		if err := json.Unmarshal([]byte(text), &in); err != nil {
-			return bad(line, fmt.Sprintf("no JSON object of this format: %v", err))
-		}
-		rec, msg := mooncakeRow(&in, unit)
-		if rec == nil {
-			return bad(line, msg)
-		}
-		return row(line, rec)
-	}, bad)
-}
-
-func mooncakeRow(in *mooncakeLine, unit time.Duration) (*trace.Record, string) {
-	switch {
-	case in.Timestamp == nil:
-		return nil, "no timestamp"
-	case in.InputLength == nil:
-		return nil, "no input_length"
-	case in.OutputLength == nil:
-		return nil, "no output_length"
-	case *in.InputLength < 0 || *in.InputLength > math.MaxInt32:
-		return nil, fmt.Sprintf("input_length %d: want 0 or more", *in.InputLength)
-	case *in.OutputLength < 0 || *in.OutputLength > math.MaxInt32:
-		return nil, fmt.Sprintf("output_length %d: want 0 or more", *in.OutputLength)
+func mooncakeRow(s *scan, in *mooncakeLine) (*trace.Record, string) {
+	rec, msg := arrivalAndLengths(s, in.Timestamp, in.InputLength, in.OutputLength)
+	if rec == nil {
+		return nil, msg
 	}
-	ns := *in.Timestamp * float64(unit)
-	if !(ns >= 0 && ns < math.MaxInt64) {
-		return nil, fmt.Sprintf("timestamp %g: want 0 or more", *in.Timestamp)
+	if in.SessionID != "" {
+		rec.SessionID = s.pseudonym(in.SessionID)
+	}
+	if msg := setBlocks(rec, in.HashIDs, mooncakeBlock); msg != "" {
+		return nil, msg
+	}
+	return rec, ""
+}
+
+// arrivalAndLengths is what the JSON formats have in common.
+func arrivalAndLengths(s *scan, timestamp jsontext.Value, input, output *int64) (*trace.Record, string) {
+	if timestamp == nil {
+		return nil, "no timestamp"
+	}
+	for _, msg := range []string{errCount("input_length", input), errCount("output_length", output)} {
+		if msg != "" {
+			return nil, msg
+		}
 	}
 	// Each time is rounded, never a gap, so nothing drifts.
-	rec := lengths(int64(math.Round(ns)), *in.InputLength, *in.OutputLength)
-	if in.HashIDs == nil {
-		return rec, ""
+	ns, ok := decimalNs(string(timestamp), s.unit)
+	if !ok || ns < 0 {
+		return nil, fmt.Sprintf("timestamp %s: want a number, 0 or more", clip(string(timestamp)))
 	}
-	if want := (*in.InputLength + mooncakeBlock - 1) / mooncakeBlock; int64(len(in.HashIDs)) != want {
-		return nil, fmt.Sprintf("%d hash_ids for %d tokens, want %d blocks of %d", len(in.HashIDs), *in.InputLength, want, mooncakeBlock)
+	return lengths(ns, *input, *output), ""
+}
+
+// setBlocks gives a record its prefix blocks, the last of which may be
+// partial; a number of them that does not fit the input is a bad row.
+func setBlocks(rec *trace.Record, ids []int64, size int64) string {
+	if ids == nil {
+		return ""
 	}
-	rec.PrefixBlockSize, rec.PrefixBlockUnit = new(int32(mooncakeBlock)), new(trace.UnitToken)
-	rec.PrefixBlockIDs = in.HashIDs
-	return rec, ""
+	input := *rec.InputTokens
+	if want := (input + size - 1) / size; int64(len(ids)) != want {
+		return fmt.Sprintf("%d hash_ids for %d tokens, want %d blocks of %d", len(ids), input, want, size)
+	}
+	rec.PrefixBlockSize, rec.PrefixBlockUnit = new(int32(size)), new(trace.UnitToken)
+	rec.PrefixBlockIDs = ids
+	return ""
 }

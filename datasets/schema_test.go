@@ -11,4 +11,5 @@ var _ = flag.Bool("update", false, "write the published schemas")
 
 func TestPublishedSchemas(t *testing.T) {
 	jsonschema.Published(t, "../docs/schema/import.v1.json", ReportSchema, Report{}, ".")
+	jsonschema.Published(t, "../docs/schema/export.v1.json", ExportSchema, ExportReport{}, ".")
 }

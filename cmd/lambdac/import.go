@@ -16,9 +16,11 @@ func newImport() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "import FILE --format NAME -o DIR",
-		Short: "Turn a public trace into ours",
-		Long: `Import a public trace of LLM traffic. What the source does not say stays NULL;
-rows that cannot be used are named with file and line, and the others kept.
+		Short: "Turn a public trace, spans or logs into ours",
+		Long: `Import a trace of LLM traffic: a public one, or spans and logs of your own. What
+the source does not say stays NULL, its texts are not read, and names of
+sessions and users become pseudonyms. Rows that cannot be used are named with
+file and line, and the others kept. Files may be gzip.
 Formats: ` + strings.Join(datasets.Formats(), ", "),
 		Example: "  lambdac import AzureLLMInferenceTrace_conv.csv --format azure2023 -o traces/azure",
 		Args:    oneArg("FILE"),
@@ -31,6 +33,8 @@ Formats: ` + strings.Join(datasets.Formats(), ", "),
 	f.StringVar(&cfg.Format, "format", "", "format of the source: "+strings.Join(datasets.Formats(), ", "))
 	f.StringVarP(&cfg.Out, "out", "o", "", "trace directory to make")
 	f.StringVar(&cfg.TimeUnit, "time-unit", "", "unit of the source's times: ns, us, ms, s (default: the format's own)")
+	f.Float64Var(&cfg.PerS, "rate", 0, "arrivals per second, evenly spaced, of a format without times (vegeta)")
+	f.StringVar(&cfg.Tokenizer, "tokenizer", "", "vocabulary in which the source counts, such as cl100k_base; for vegeta, the one to count with")
 	f.BoolVar(&cfg.Strict, "strict", false, "stop at the first row that cannot be used")
 	f.BoolVar(&cfg.Force, "force", false, "replace an existing trace directory")
 	f.BoolVar(&asJSON, "json", false, "print the report as JSON")
@@ -53,7 +57,7 @@ func importTrace(c *cobra.Command, cfg datasets.Config, asJSON bool) error {
 		u.say("and %d more", more)
 	}
 	if errors.Is(err, datasets.ErrFormat) {
-		return &exitError{exitUsage, err, "check --format; known are " + strings.Join(datasets.Formats(), ", ")}
+		return &exitError{exitUsage, err, "check --format and its flags; known are " + strings.Join(datasets.Formats(), ", ")}
 	}
 	if err != nil {
 		return err
