@@ -2,6 +2,7 @@ package fault
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -33,8 +34,8 @@ func parseJSON(text []byte) (*node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read json: %w", err)
 	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return nil, fmt.Errorf("read json: more behind the value")
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("read json: more behind the value")
 	}
 	return n, nil
 }
@@ -143,9 +144,11 @@ func (n *node) number() (float64, bool) {
 }
 
 // setNumber writes a number with as many digits as a float32 needs, which is
-// what vectors and scores are.
+// what vectors and scores are. One that has no float32 is left as it is.
 func (n *node) setNumber(v float64) {
-	n.kind, n.raw = '0', jsontext.AppendFloat(nil, v, 32)
+	if math.Abs(v) <= math.MaxFloat32 {
+		n.kind, n.raw = '0', jsontext.AppendFloat(nil, v, 32)
+	}
 }
 
 // leaves visits every value in order.

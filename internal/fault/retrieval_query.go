@@ -155,7 +155,9 @@ func changeVector(n *node, change func([]float64)) bool {
 		}
 		change(v)
 		for i := range v {
-			binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(float32(v[i])))
+			if math.Abs(v[i]) <= math.MaxFloat32 {
+				binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(float32(v[i])))
+			}
 		}
 		n.setText(base64.StdEncoding.EncodeToString(raw))
 		return true

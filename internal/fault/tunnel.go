@@ -19,7 +19,7 @@ import (
 type Tunnel struct {
 	target   string
 	injector *Injector
-	started  time.Time
+	clock    func() time.Duration // since the start
 
 	conns, failed atomic.Int64
 
@@ -49,7 +49,9 @@ func NewTunnel(ctx context.Context, target string, faults []Spec, seed uint64) (
 	if err != nil {
 		return nil, err
 	}
-	return &Tunnel{target: target, injector: in, started: time.Now(), open: make(map[net.Conn]time.Duration)}, nil
+	started := time.Now()
+	clock := func() time.Duration { return time.Since(started) }
+	return &Tunnel{target: target, injector: in, clock: clock, open: make(map[net.Conn]time.Duration)}, nil
 }
 
 // Serve passes connections on until ctx ends, and then ends what is open.
@@ -66,7 +68,7 @@ func (t *Tunnel) Serve(ctx context.Context, ln net.Listener) error {
 			return fmt.Errorf("accept connection: %w", err)
 		}
 		n := t.conns.Add(1)
-		x := &Exchange{ID: strconv.FormatInt(n, 10), At: time.Since(t.started)}
+		x := &Exchange{ID: strconv.FormatInt(n, 10), At: t.clock()}
 		t.mu.Lock()
 		t.open[conn] = x.At
 		t.mu.Unlock()
@@ -80,7 +82,7 @@ func (t *Tunnel) Serve(ctx context.Context, ln net.Listener) error {
 // ended counts a connection that was open when a window began.
 func (t *Tunnel) ended(conn net.Conn) {
 	_ = conn.Close()
-	now := time.Since(t.started)
+	now := t.clock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	since, ok := t.open[conn]
