@@ -31,7 +31,7 @@ func HTML(w io.Writer, a *analyzer.Analysis) error {
 		"milliss":  func(low, high *float64) string { return interval(low, high, millis) },
 		"load":     func(v float64) string { return rate(&v) },
 		"notes":    levelNotes, "headroom": headroom, "regimes": regimes, "scaling": scaling, "pvalue": pValue,
-		"inflectionname": inflectionName, "inflectionline": inflectionLine, "words": words, "measured": measured, "causestate": causeState,
+		"inflectionname": inflectionName, "inflectionline": inflectionLine, "words": words, "measured": measured, "causestate": causeState, "sections": sections,
 		"numbers": func(low, high *float64) string { return interval(low, high, number) },
 		"number":  func(v float64) string { return significant(v, 4) },
 		"numberp": func(v *float64) string {

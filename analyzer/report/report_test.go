@@ -53,6 +53,78 @@ func foundRun() *analyzer.Analysis {
 	return a
 }
 
+// overTime adds what is found over time and in texts.
+func overTime(a *analyzer.Analysis) {
+	a.Windows = &analyzer.Windows{BaselinePerS: new(10.0), Targets: []analyzer.Target{
+		{Name: "p99_shift", Limit: 1.4, Unit: "ratio", State: analyzer.Breach, Loads: []analyzer.LoadTarget{
+			{OfferedPerS: 30, State: analyzer.Breach, Windows: 9, Breached: 2, Worst: analyzer.Effect{Point: new(2.1), Low: new(1.6)}, WorstS: 120, N: 1800},
+			{OfferedPerS: 10, State: analyzer.Within, Windows: 9},
+		}},
+		{Name: "truncation", Limit: 0.12, Unit: "share", State: analyzer.Within},
+		{Name: "wrong_answers", Limit: 0.08, Unit: "share", State: analyzer.TooFew, Missing: "100 scored probes"},
+	}}
+	a.Recovery = &analyzer.Recovery{
+		Verdict: analyzer.Found, Objectives: []string{"ttft_user p99 120ms"},
+		Faults: []analyzer.FaultRecovery{
+			{Name: "spike", Kind: "delay", OfferedPerS: new(20.0), Seconds: new(18.0)},
+			{Name: "spike", Kind: "delay", OfferedPerS: new(30.0), Seconds: new(140.0), Censored: true},
+			{Name: "pod", Kind: "kill", Missing: "hold longer"},
+		},
+		Medians: []analyzer.MedianRecovery{{Name: "spike", Windows: 2, Recovered: 1, Seconds: new(18.0)}},
+	}
+	bits := analyzer.EntropyBits{Point: new(2.01), Low: new(1.9), High: new(2.1), N: 400, Clusters: 4, Coverage: new(1.0)}
+	a.Entropy = &analyzer.Entropy{
+		Verdict: analyzer.Found, Method: new("lexical"), Prompts: &bits, Answers: []analyzer.LoadEntropy{{OfferedPerS: 10, EntropyBits: bits}},
+		Change: analyzer.Effect{Point: new(1.58), Low: new(1.5), High: new(1.7), Unit: "bits"}, PValue: new(0.001), N: 300,
+	}
+	a.SteadyState = &analyzer.SteadyState{Verdict: analyzer.NotFound, Method: "token_bins", Loads: []analyzer.LoadSteady{
+		{OfferedPerS: 10, Verdict: analyzer.Insufficient, Indicated: true, Similarity: new(0.87), Low: new(0.84), Prompt: "greeting", Answers: 40},
+	}}
+}
+
+func TestSections(t *testing.T) {
+	a := foundRun()
+	if got := sections(a); len(got) != 0 {
+		t.Errorf("sections without data: %v", got)
+	}
+	overTime(a)
+	var got strings.Builder
+	textSections(&got, a)
+	const want = `
+service-level targets over time
+  p99 shift at most × 1.40: broken
+  · at 30.00/s broken, 2 of 9 windows; worst × 2.10 (95 % × 1.60–open) from 2m0s on, n = 1800
+  truncation at most 12.0 %: kept
+  wrong answers at most 8.00 %: not enough requests; missing: 100 scored probes
+
+recovery after faults
+  found, objectives: ttft_user p99 120ms
+  spike (delay): within the objectives again 18s after its end, at 20.00/s
+  spike (delay): > 2m20s: not while it was watched, at 30.00/s
+  pod (kill): not known: hold longer
+  median of spike: 18s, 1 of 2 recovered
+
+semantic entropy
+  answers at the lowest and the highest load: found, change 1.58 bits (95 % 1.50–1.70), p = 0.0010, 300 prompts
+  texts were compared by their letters (lexical), which says nothing of meaning
+  prompts: 2.01 bits (95 % 1.90–2.10), 400 texts in 4 clusters, coverage 100 %
+  answers at 10.00/s: 2.01 bits (95 % 1.90–2.10), 400 texts in 4 clusters, coverage 100 %
+
+steady state of repeated answers
+  not_found, by token bins, which know words and no meaning
+  at 10.00/s insufficient, indicated: mean cosine 0.870, at least 0.840 with 95 %, of 40 answers to greeting
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("sections (-want +got):\n%s", diff)
+	}
+	page := html(t, a)
+	for _, s := range sections(a) {
+		if !strings.Contains(page, "<h2>"+s.Title+"</h2>") {
+			t.Errorf("the page has no section %s", s.Title)
+		}
+	}
+}
+
 // foundTail is a tail at low load that one explanation is left for.
 func foundTail() analyzer.Inflection {
 	return analyzer.Inflection{

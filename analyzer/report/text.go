@@ -18,6 +18,7 @@ func Text(w io.Writer, a *analyzer.Analysis) error {
 	textLevels(&b, a)
 	textFindings(&b, a)
 	textInflections(&b, a)
+	textSections(&b, a)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
