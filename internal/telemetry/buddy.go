@@ -57,9 +57,10 @@ func extfragIndex(free []float64, order int) (index float64, ok bool) {
 			suitable += n
 		}
 	}
-	if suitable > 0 || blocks == 0 {
-		return 0, false
-	}
 	asked := float64(uint64(1) << min(order, 62))
-	return max(0, 1-(1+pages/asked)/blocks), true
+	index = max(0, 1-(1+pages/asked)/blocks)
+	if suitable == 0 && blocks > 0 && index <= 1 { // none of it holds for NaN, which an exporter may say
+		return index, true
+	}
+	return 0, false
 }

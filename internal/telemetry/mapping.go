@@ -27,6 +27,9 @@ type mapping struct {
 	// not, and with '_' for ':', which collectors replace. A histogram's or
 	// summary's value is its sum.
 	raw string
+	// plus is a name whose value is added, "" = none; without it the row is not
+	// there.
+	plus string
 	// label, "name=value", chooses series; "" = all.
 	label  string
 	metric string
@@ -77,6 +80,9 @@ func mappings() []mapping {
 			mapping{raw: "llamacpp_requests_processing", metric: trace.MetricServerRunning},
 			mapping{raw: "llamacpp_requests_deferred", metric: trace.MetricServerWaiting},
 			mapping{raw: "llamacpp_kv_cache_usage_ratio", metric: trace.MetricServerKVUsage, join: joinMax},
+			mapping{raw: "llamacpp_prompt_tokens_cached", metric: trace.MetricServerPrefixHits, counter: true},
+			// Its prompt tokens are those that were not cached.
+			mapping{raw: "llamacpp_prompt_tokens", plus: "llamacpp_prompt_tokens_cached", metric: trace.MetricServerPrefixAsked, counter: true},
 			mapping{raw: "llamacpp_prompt_tokens", metric: trace.MetricServerPromptTokens, counter: true},
 			mapping{raw: "llamacpp_tokens_predicted", metric: trace.MetricServerOutputTokens, counter: true},
 		),

@@ -42,8 +42,7 @@ type server struct {
 	url    string
 	header http.Header
 	client *http.Client
-	rows   map[string][]mapping // by plain name
-	order  []mapping
+	rows   []mapping
 	// prefix tells zones of this host from those of another endpoint's.
 	prefix string
 	// tells are the sources of which it has told.
@@ -72,8 +71,8 @@ func newServer(address string, cfg *Config, hostTaken bool) (*server, error) {
 		return nil, &EndpointError{Name: "URL", Reason: "it is no http or https URL", Remedy: "give a URL such as http://staging:8000/metrics"}
 	}
 	s := &server{
-		name: u.Scheme + "://" + u.Host + u.Path, url: address, header: cfg.Header, order: mappings(),
-		rows: make(map[string][]mapping), tells: make(map[trace.SampleSource]bool), counters: make(map[seriesKey]float64),
+		name: u.Scheme + "://" + u.Host + u.Path, url: address, header: cfg.Header, rows: mappings(),
+		tells: make(map[trace.SampleSource]bool), counters: make(map[seriesKey]float64),
 		client: &http.Client{
 			Timeout:   cfg.Timeout,
 			Transport: &http.Transport{MaxIdleConnsPerHost: 1, TLSClientConfig: &tls.Config{RootCAs: cfg.RootCAs}},
@@ -84,9 +83,6 @@ func newServer(address string, cfg *Config, hostTaken bool) (*server, error) {
 	}
 	if hostTaken {
 		s.prefix = u.Host + "/"
-	}
-	for _, m := range s.order {
-		s.rows[m.raw] = append(s.rows[m.raw], m)
 	}
 	return s, nil
 }
@@ -180,13 +176,13 @@ func (s *server) take(families map[string]*dto.MetricFamily, b *batch) {
 		plain[plainName(name)] = append(plain[plainName(name)], families[name])
 	}
 	done, restarted := make(map[string]bool), false
-	for _, m := range s.order {
-		found := plain[m.raw]
+	for _, m := range s.rows {
+		found := m.families(plain)
 		if len(found) == 0 || done[m.metric] {
 			continue
 		}
 		n := len(b.rows)
-		restarted = s.takeRow(m, found[0], b) || restarted
+		restarted = s.takeRow(m, found, b) || restarted
 		done[m.metric] = len(b.rows) > n
 	}
 	b.source = trace.SampleHost
@@ -204,37 +200,63 @@ func (s *server) take(families map[string]*dto.MetricFamily, b *batch) {
 	}
 }
 
-// takeRow adds the family's value, or its values, and reports whether one of its
-// counters began again.
-func (s *server) takeRow(m mapping, family *dto.MetricFamily, b *batch) (restarted bool) {
+// families are those of which the row is; none where one is missing.
+func (m *mapping) families(plain map[string][]*dto.MetricFamily) []*dto.MetricFamily {
+	found, added := plain[m.raw], plain[m.plus]
+	switch {
+	case len(found) == 0, m.plus != "" && len(added) == 0:
+		return nil
+	case m.plus != "":
+		return []*dto.MetricFamily{found[0], added[0]}
+	}
+	return found[:1]
+}
+
+// takeRow adds what the families say, one value an instance, and reports whether
+// one of their counters began again.
+func (s *server) takeRow(m mapping, families []*dto.MetricFamily, b *batch) (restarted bool) {
 	b.source = m.source
-	scale := cmp.Or(m.scale, 1)
-	sums, order := make(map[string]float64), []string(nil)
-	for _, series := range family.GetMetric() {
-		labels := labelsOf(series)
-		if !m.chooses(labels) || labels.otherRank() {
-			continue
-		}
-		v := valueOf(series) * scale
-		instance := s.instance(m, labels)
-		if m.counter {
-			restarted = s.fell(seriesKey{source: m.source, instance: labels.String(), metric: m.metric, raw: family.GetName()}, v) || restarted
-		}
-		old, seen := sums[instance]
-		switch {
-		case !seen:
-			order = append(order, instance)
-			sums[instance] = v
-		case m.join == joinSum:
-			sums[instance] = old + v
-		default: // what names one thing twice does not make it two
-			sums[instance] = max(old, v)
+	sums, raw := newJoined(m.join), []string(nil)
+	for _, family := range families {
+		raw = append(raw, family.GetName())
+		for _, series := range family.GetMetric() {
+			labels := labelsOf(series)
+			if !m.chooses(labels) || labels.otherRank() {
+				continue
+			}
+			v := valueOf(series) * cmp.Or(m.scale, 1)
+			if m.counter {
+				restarted = s.fell(seriesKey{source: m.source, instance: labels.String(), metric: m.metric, raw: family.GetName()}, v) || restarted
+			}
+			sums.add(s.instance(m, labels), v)
 		}
 	}
-	for _, instance := range order {
-		b.addRaw(m.metric, family.GetName(), instance, sums[instance])
+	for _, instance := range sums.order {
+		b.addRaw(m.metric, strings.Join(raw, "+"), instance, sums.value[instance])
 	}
 	return restarted
+}
+
+// joined are the values of a row, in the order in which their instances came.
+type joined struct {
+	join  join
+	order []string
+	value map[string]float64
+}
+
+func newJoined(j join) *joined { return &joined{join: j, value: make(map[string]float64)} }
+
+func (j *joined) add(instance string, v float64) {
+	old, seen := j.value[instance]
+	switch {
+	case !seen:
+		j.order = append(j.order, instance)
+		j.value[instance] = v
+	case j.join == joinSum:
+		j.value[instance] = old + v
+	default: // what names one thing twice does not make it two
+		j.value[instance] = max(old, v)
+	}
 }
 
 // fell reports whether a counter is lower than it was.
