@@ -319,6 +319,9 @@ func (e *exchange) fillTimes() {
 	if ns := e.c.connectNs(); ns != nil && e.first {
 		r.TConnUs = new(*ns / 1000)
 	}
+	if ns := e.c.info.AcceptNs; ns != nil && e.first {
+		r.TAcceptUs = new(*ns / 1000)
+	}
 	switch {
 	case !e.first:
 		r.ConnReused = new(true)

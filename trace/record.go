@@ -226,6 +226,9 @@ type Conn struct {
 	ConnReused *bool `parquet:"conn_reused"`
 	// ConnID is a keyed pseudonym of the connection.
 	ConnID *string `parquet:"conn_id"`
+	// TAcceptUs is the time that the connection, which carried no exchange
+	// before, was established and the server's process had not accepted it yet.
+	TAcceptUs *int64 `parquet:"t_accept_us"`
 }
 
 // ServerTimes are durations that the server itself reported (server-timing,
