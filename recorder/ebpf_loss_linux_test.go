@@ -147,8 +147,48 @@ func TestEBPFDetach(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"/old0?100": 2, "/new0?100": 2}, whole); diff != "" {
 		t.Errorf("whole exchanges (-want +got):\n%s%v", diff, briefs(got.list))
 	}
-	if n := src.counts.Lost["ladder"][ToClient].Bytes; n != 2*uint64(len(headOf(100_000))+100_000) {
+	lost := src.counts.Lost["ladder"]
+	if n := lost[ToClient].Bytes; n != 2*uint64(len(headOf(100_000))+100_000) {
 		t.Errorf("%d bytes of answers left out", n)
+	}
+	// By its own name: behind it there were more bytes, or the connection's end.
+	want := map[string]int64{lostLadder: int64(lost[ToClient].Bytes + lost[ToServer].Bytes)}
+	if diff := cmp.Diff(want, rep.Totals.LostByReason); diff != "" {
+		t.Errorf("lost by reason (-want +got):\n%s", diff)
+	}
+}
+
+// TestEBPFLadderHTTP2: under pressure header blocks of HTTP/2 are kept, so that
+// each stream has its route, status and outcome; bodies have lengths only. A
+// hundred streams share one connection.
+func TestEBPFLadderHTTP2(t *testing.T) {
+	addr, _ := startPeer(t, "speak")
+	src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}}).(*ebpfSource)
+	if err := src.kernel.SetLadder(bpf.StartsOnly); err != nil {
+		t.Fatal(err)
+	}
+	r := startRecording(t, src, Config{})
+	talkTogether(t, addr)
+	got, rep := r.stop()
+	checkIdentity(t, src, rep)
+	if len(got.list) != togetherStreams+1 {
+		t.Fatalf("%d exchanges: %v", len(got.list), rep.Warnings)
+	}
+	for _, x := range got.list {
+		name := fieldValue(x.ReqHeader, "x-name")
+		want := "/v1/chat/completions"
+		if name == "" {
+			want = "/plain"
+		}
+		if x.Target != want || deref(x.Record.StatusCode) != "200" || x.Record.HTTPVersion != "2" {
+			t.Errorf("%s %s: status %v over HTTP/%s", name, x.Target, deref(x.Record.StatusCode), x.Record.HTTPVersion)
+		}
+		if name != "" && x.Record.LostBytesResp == 0 || x.Record.RespWireBytes < x.Record.LostBytesResp {
+			t.Errorf("%s: %d bytes, %d of them left out", name, x.Record.RespWireBytes, x.Record.LostBytesResp)
+		}
+	}
+	if n := rep.Totals.LostByReason[lostLadder]; n == 0 || len(rep.Totals.LostByReason) != 1 {
+		t.Errorf("lost by reason: %v", rep.Totals.LostByReason)
 	}
 }
 
