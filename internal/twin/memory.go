@@ -2,28 +2,29 @@ package twin
 
 const (
 	pageBytes = 4096
-	// bufferOrder is that of the buffer each running request has: 512 KiB in one
-	// piece, the size below which published work counts a free block as too small.
-	bufferOrder = 7
-	// recoverNs is how long after an allocation failed whatever held the memory
-	// is gone: its process was restarted.
+	// bufferOrder is that of the buffer each running request has, for its KV on
+	// the way to the GPU: 32 KiB.
+	bufferOrder = 3
+	// recoverNs is how long a server is down whose memory failed. Whatever held it
+	// is gone then.
 	recoverNs = 5_000_000_000
 )
 
-// memory is the host memory in which the server keeps KV on its way to the GPU
-// and back: one zone in a buddy allocator. In a healthy server it is far from
-// full, and only there for who watches; a pathology makes it fail requests.
+// memory is the host memory of the server: one zone in a buddy allocator. In a
+// healthy server it is far from full, and only there for who watches; a pathology
+// makes it fail requests.
 type memory struct {
 	zone *buddy
 	min  int // watermark: so many pages are never handed out
-	// taken sees each request that has got its memory; nil = healthy.
-	taken func(*seq)
+	// grow is asked after each request that has got its buffer: what else it takes,
+	// and false if that failed. nil = healthy.
+	grow func(*seq) bool
 	// singly: a buffer that cannot be had in one piece is made of pages, so that
 	// only a lack of pages fails.
 	singly bool
 
 	pinned   []int32 // pages that outlive their request
-	failedAt int64   // Never = not since the last recovery
+	failedAt int64   // Never = up
 	failures []Failure
 	count    MemoryCounts
 }
@@ -46,11 +47,11 @@ type Failure struct {
 	Killed bool
 }
 
-// needMemory gives the engine its memory, once.
+// needMemory gives the engine its memory, once: 4 MiB for each sequence of a full
+// batch.
 func (e *Engine) needMemory() *memory {
 	if e.memory == nil {
-		blocks := min(max(e.p.MaxRunning/2, 32), 1024)
-		zone := newBuddy(blocks)
+		zone := newBuddy(min(max(e.p.MaxRunning, 8), 1<<14))
 		e.memory = &memory{zone: zone, min: zone.pages / 128, failedAt: Never}
 	}
 	return e.memory
@@ -58,23 +59,19 @@ func (e *Engine) needMemory() *memory {
 
 // admit finds memory for a request; false if it fails for want of it.
 func (m *memory) admit(e *Engine, s *seq) bool {
-	if m == nil {
+	switch {
+	case m == nil:
 		return true
-	}
-	if m.failedAt != Never && e.now-m.failedAt >= recoverNs {
+	case m.failedAt == Never:
+	case e.now-m.failedAt < recoverNs:
+		return false
+	default:
 		m.recover()
 	}
 	if !m.buffer(s) {
-		if m.taken == nil {
-			return true
-		}
-		m.fail(e.now)
-		return false
+		return m.grow == nil || m.fail(e.now, 0)
 	}
-	if m.taken != nil {
-		m.taken(s)
-	}
-	return true
+	return m.grow == nil || m.grow(s)
 }
 
 // buffer takes a request's buffer, in one piece or in pages.
@@ -105,23 +102,21 @@ func (m *memory) release(s *seq) {
 	s.buffer = s.buffer[:0]
 }
 
-func (m *memory) fail(now int64) {
-	f := Failure{AtNs: now, Order: bufferOrder, Killed: m.singly}
+// fail takes note of a failed allocation, and returns false. One of single pages
+// has a process killed, whose memory is free from then on.
+func (m *memory) fail(now int64, order int) bool {
+	f := Failure{AtNs: now, Order: order, Killed: order == 0}
 	m.count.Failed++
-	if m.singly {
-		f.Order = 0
+	if f.Killed {
 		m.count.Kills++
+		m.recover()
 	} else {
 		m.count.Stalls++
 		m.count.CompactFailed++
 	}
 	m.failures = append(m.failures, f)
-	if m.failedAt == Never {
-		m.failedAt = now
-	}
-	if f.Killed {
-		m.recover()
-	}
+	m.failedAt = now
+	return false
 }
 
 // recover gives back what outlived its requests.
