@@ -77,6 +77,16 @@ func TestMemoryEvents(t *testing.T) {
 		{"exhausted", func(h *host) { h.before, h.order = exhausted, 4 }, NotFound, true, "exhaustion"},
 		{"a single page", func(h *host) { h.order = 0 }, NotFound, true, "exhaustion"},
 		{"a suitable block was free", func(h *host) { h.order = 4 }, NotFound, true, "blocks of order 4 were free"},
+		{"the last suitable blocks went since the last reading", func(h *host) {
+			h.edit = func(t *Telemetry, at int64) { // 6, 6, 2, 2 and so on, and 2 at the event
+				blocks := t.series[trace.BuddyMetric(9)]["0/Normal"].readings
+				for i := range blocks {
+					if ago := (at - blocks[i].at) / second; ago >= 0 && ago < 12 {
+						blocks[i].value = float64(2 + 4*(ago/2%2))
+					}
+				}
+			}
+		}, Found, true, "as many went at once before"},
 		{"busy CPU", func(h *host) { h.cpu = 0.9 }, NotFound, false, "CPU was not below"},
 		{"order not told", func(h *host) { h.order = -1 }, Insufficient, true, "the order of the failing request"},
 		{"order out of range", func(h *host) { h.order = 15 }, Insufficient, true, "an order of 0 to 10"},

@@ -249,7 +249,7 @@ func (e *memoryEvent) judgeZone(t *Telemetry) {
 		return
 	}
 	var worst freeBlocks
-	var reserve float64
+	var reserve, taken float64
 	known := true
 	for i, zone := range zones {
 		f, ok := t.freeBefore(zone, e.at, e.order)
@@ -261,19 +261,40 @@ func (e *memoryEvent) judgeZone(t *Telemetry) {
 		known = known && ok
 		if i == 0 || f.largest() > worst.largest() {
 			worst, reserve = f, r.value
+			if e.order != nil {
+				taken = t.takenAtOnce(zone, e.at, *e.order)
+			}
 		}
 	}
 	e.largest = new(0.0)
 	if k := worst.largest(); k >= 0 {
 		e.largest = new(t.pageSize() * float64(int(1)<<k))
 	}
-	e.judgeOrder(&worst, reserve, known)
+	e.judgeOrder(worst, reserve, taken, known)
+}
+
+// takenAtOnce is the most blocks of an order that went between two readings, in
+// the window before a moment: so many may have gone since the last one.
+func (t *Telemetry) takenAtOnce(zone string, at int64, order int) float64 {
+	most, last := 0.0, 0.0
+	if order < 0 || order >= buddyOrders {
+		return 0
+	}
+	for _, r := range t.one(trace.BuddyMetric(0), zone).within(at-windowNs, at) {
+		f, ok := t.freeAt(zone, r.at)
+		if !ok {
+			continue
+		}
+		now := f.suitable(order)
+		most, last = max(most, last-now), now
+	}
+	return most
 }
 
 // judgeOrder says whether the order asked for was lacking in a zone with memory
-// left.
-func (e *memoryEvent) judgeOrder(f *freeBlocks, reserve float64, known bool) {
-	free, _ := f.pages()
+// left. The kernel found no block that suits; those of the last reading were used
+// up since, if as many went between two readings before.
+func (e *memoryEvent) judgeOrder(f freeBlocks, reserve, taken float64, known bool) {
 	p := &e.pieces
 	switch {
 	case e.order == nil:
@@ -287,12 +308,17 @@ func (e *memoryEvent) judgeOrder(f *freeBlocks, reserve float64, known bool) {
 		p.Text = fmt.Sprintf("an order of 0 to 10, the event says %d", *e.order)
 		return
 	}
+	suitable := f.suitable(*e.order)
+	if suitable <= taken {
+		clear(f[*e.order:])
+	}
+	free, _ := f.pages()
 	p.Point = finite(f.index(*e.order))
-	switch suitable := f.suitable(*e.order); {
+	switch {
 	case known && free <= reserve:
 		e.none = Holds
 		p.State, p.Text = Fails, fmt.Sprintf("%.0f pages were free, the zone keeps %.0f", free, reserve)
-	case suitable > 0:
+	case suitable > taken:
 		e.none = Fails
 		p.State, p.Text = Fails, fmt.Sprintf("%.0f blocks of order %d were free", suitable, *e.order)
 	case !known:
@@ -304,6 +330,9 @@ func (e *memoryEvent) judgeOrder(f *freeBlocks, reserve float64, known bool) {
 		e.none = Fails
 		p.State = Holds
 		p.Text = fmt.Sprintf("order %d was asked for, none was free of it, though %.0f pages were and the zone keeps %.0f", *e.order, free, reserve)
+		if suitable > 0 {
+			p.Text += fmt.Sprintf("; %.0f blocks of it at the last reading, as many went at once before", suitable)
+		}
 	}
 }
 
