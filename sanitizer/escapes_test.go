@@ -83,6 +83,57 @@ func asJSON(v any) string {
 	return string(b)
 }
 
+// marked escapes the marks of Markdown.
+func marked(s string) string {
+	return strings.NewReplacer("_", `\_`, "-", `\-`, ".", `\.`, "@", `\@`, "+", `\+`, ":", `\:`, "/", `\/`, "=", `\=`, "*", `\*`, "#", `\#`).Replace(s)
+}
+
+// around is what may stand directly beside a value, and is no part of it.
+var around = map[string]string{
+	"a colour":             "token \x1b[32m%s\x1b[0m",
+	"a colour, printed":    `out \u001b[32m%s\u001b[0m`,
+	"a colour, in a shell": `echo -e "\033[1;32m%s\033[0m"`,
+	"emphasis":             "_%s_",
+	"strong emphasis":      "__%s__",
+	"stars":                "**%s**",
+	"a removed line":       "@@ -1 +1 @@\n-%s\n+x",
+	"an added line":        "@@ -1 +1 @@\n+%s\n",
+	"a list with commas":   "%s,%s",
+	"a form":               "a=1&b=%s&c=2",
+	"quoted-printable":     "https://h.example/?reset=3D%s y",
+	"Chinese":              "钥%s匙",
+	"Japanese":             "キー%sです",
+	"a comment":            "<!--%s-->",
+	"a separator":          "---%s---",
+	"in capitals, a flag":  "--KEY=%s",
+}
+
+// TestRedactFindsWhatTouches: what stands beside a value without a blank hides
+// none.
+func TestRedactFindsWhatTouches(t *testing.T) {
+	out := &memory{}
+	s := start(t, Config{Key: testKey, Mode: trace.ModeRedact, FeatureShare: 1e-9}, out)
+	r := rand.New(rand.NewPCG(9, 11))
+	n := uint64(0)
+	for name, format := range around {
+		for _, kind := range plantedKinds() {
+			if kind.blind {
+				continue
+			}
+			n++
+			secret := kind.make(r)
+			if err := s.Take(chat(n, int64(n)*1e6, messages(strings.ReplaceAll(format, "%s", secret)))); err != nil {
+				t.Fatal(err)
+			}
+			rec := out.records[0]
+			out.records = out.records[:0]
+			if left := survivors([]byte(dump(t, rec)), kind.name, secret); left != nil {
+				t.Errorf("%s, %s: %q is left", kind.name, name, left)
+			}
+		}
+	}
+}
+
 // written are ways in which programs and editors write a value so that its
 // letters are others.
 var written = map[string]func(v string) string{
@@ -117,7 +168,24 @@ var written = map[string]func(v string) string{
 	"base64, of bytes":      func(v string) string { return "see " + inBase64("\x00\x01\x02my key is "+v+" yes\x00\xff") },
 	"base64, compressed":    func(v string) string { return "see " + inBase64(zipped("my key is "+v)) },
 	"base64, data URL":      func(v string) string { return "see data:text/plain;base64," + inBase64("my key is "+v) },
-	"letters":               func(v string) string { return asJSON(strings.Split(v, "")) },
+	"quoted-printable":      func(v string) string { return "x " + letters("=%02X", v) + " y" },
+	"quoted-printable mail": func(v string) string { return "name=3Dx, é =C3=A9\r\n" + broken("write to me: "+v, 76) + "=\r\n." },
+	"quoted-printable, cut": func(v string) string { return "see " + v[:len(v)/2] + "=\r\n" + v[len(v)/2:] + " here" },
+	"Markdown":              func(v string) string { return "see " + marked(v) + " here" },
+	"braces":                func(v string) string { return "x '" + special(`\u{%x}`, v) + "'" },
+	"octal":                 func(v string) string { return "x '" + special(`\%03o`, v) + "'" },
+	"coloured in part":      func(v string) string { return "found \x1b[1;31m" + v[:5] + "\x1b[0m" + v[5:] + " here" },
+	"coloured, printed":     func(v string) string { return `found \u001b[1m` + v[:5] + `\u001b[0m` + v[5:] + " here" },
+	"coloured, in a shell":  func(v string) string { return `echo "\e[1m` + v[:5] + `\e[0m` + v[5:] + `"` },
+	"tags":                  func(v string) string { return "see " + shift(v, ' ', '~', 0xE0000) + " here" },
+	"formula": func(v string) string {
+		return "see " + shift(shift(v, 'a', 'z', 0x1D41A-'a'), 'A', 'Z', 0x1D400-'A') + " here"
+	},
+	"struck out":       func(v string) string { return "see " + strings.Join(strings.Split(v, ""), "\u0336") + " here" },
+	"Hangul filler":    func(v string) string { return "see " + strings.Join(strings.Split(v, ""), "\u3164") + " here" },
+	"variants":         func(v string) string { return "see " + strings.Join(strings.Split(v, ""), "\U000E0101") + " here" },
+	"subscript digits": func(v string) string { return "see " + shift(v, '0', '9', 0x2080-'0') + " here" },
+	"letters":          func(v string) string { return asJSON(strings.Split(v, "")) },
 	"bytes": func(v string) string {
 		var list []int
 		for _, c := range []byte(v) {

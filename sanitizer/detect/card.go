@@ -39,13 +39,13 @@ var issuers = [...]issuer{
 }
 
 // card judges a payment card number: digits alone, or in groups of four, or
-// 4-6-5 and 4-6-4. With a word for cards before it any issuer will do.
+// 4-6-5 and 4-6-4, with the same mark between. With a word for cards before it any issuer will do.
 func (j *job) card(num *number) int {
 	if n := num.groups[0].len(); n >= 12 {
 		return j.cardOf(num, 1, n)
 	}
 	sep := j.sep(num, 0)
-	if sep != ' ' && sep != '-' {
+	if sep == 0 {
 		return 0
 	}
 	for _, lengths := range [...][]int{{4, 4, 4, 4, 3}, {4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 4, 4, 1}} {

@@ -26,6 +26,16 @@ func TestAfterEscapes(t *testing.T) {
 		{`aws_session_token="the token is password=By9iLR9DG0Zcj9L2"`, "named_secret"},
 		{`password=%tmtgQ1Mb0C#mqj1`, "named_secret"},
 		{`npm_KnnSYwILbHlZETfmcbqidXZnMgthGcaYPSk3`, "npm_token"},
+		{"\x1b[1;31m203.0.113.77\x1b[0m", "ip"},
+		{`\033[32mghp_16C7e42F292c6912E7710c838347Ae178B4a\033[0m`, "github_token"},
+		{`_GB58BUKB21845643378881_`, "iban"},
+		{`__4111 1111 1111 1111__`, "card"},
+		{"4111+1111+1111+1111", "card"},
+		{"12,4111111111111111,13", "card"},
+		{"\n-6d:39:30:48:63:c8\n", "mac"},
+		{"\n-ghp_16C7e42F292c6912E7710c838347Ae178B4a", "github_token"},
+		{"h=Bearer+16C7e42F292c6912E7710c", "auth_scheme"},
+		{`路径/home/xdljsrwdg/a`, "home_path"},
 		{`→/home/dxooaduxr/notes←`, "home_path"},
 	} {
 		found := s.Find(nil, []byte(tc.text))

@@ -48,7 +48,7 @@ var hostSuffixes = [...]hostSuffix{
 
 // host judges the suffix at [start, end).
 func (j *job) host(h *hostSuffix, start, end int) {
-	if next := j.byteAt(end); word.in(next) || next == '.' && alnum.in(j.byteAt(end+1)) {
+	if j.goesOn(end) || j.byteAt(end) == '.' && alnum.in(j.byteAt(end+1)) {
 		return
 	}
 	from := (alnum | dash | dot).back(j.text, start, 253)

@@ -34,7 +34,7 @@ func (j *job) iban(start, at int) int {
 		}
 	}
 	j.steps += end - start
-	if n == 0 || n < length || (alnum | under).in(j.byteAt(end)) {
+	if n == 0 || n < length || j.goesOn(end) {
 		return 0
 	}
 	head := mod97(j.text[start+4 : end])

@@ -50,7 +50,7 @@ func (j *job) address(start, end int) {
 	word := start
 	start = j.pastEscape((hexAny|colon|dash).back(j.text, start, longest), word)
 	for at := start; at <= word; at++ { // "key:00:1a:…" begins after a mark
-		if (at == start || j.text[at-1] == ':') && j.mac(at) {
+		if (at == start || j.text[at-1] == ':' || j.text[at-1] == '-' && !j.joined(at)) && j.mac(at) {
 			return
 		}
 	}
@@ -62,7 +62,7 @@ func (j *job) address(start, end int) {
 	for end > start && (dot | colon).in(j.text[end-1]) && !j.has(end-2, "::") {
 		end--
 	}
-	if end-start < len("1::2:3") || j.joined(start) || (letters | under).in(j.byteAt(end)) || j.byteAt(start-1) == '.' {
+	if end-start < len("1::2:3") || j.joined(start) || j.lettersAfter(end) || j.byteAt(start-1) == '.' {
 		return
 	}
 	if isIPv6(j.text[start:end]) {
@@ -122,7 +122,7 @@ func (j *job) mac(start int) bool {
 	}
 	end := start + length
 	j.steps += length
-	if j.joined(start) || word.in(j.byteAt(end)) || j.byteAt(end) == ':' && hexAny.in(j.byteAt(end+1)) {
+	if j.joined(start) || j.goesOn(end) || j.byteAt(end) == ':' && hexAny.in(j.byteAt(end+1)) {
 		return false
 	}
 	j.addressEnd = end

@@ -1,6 +1,9 @@
 package detect
 
-import "hash/crc32"
+import (
+	"bytes"
+	"hash/crc32"
+)
 
 // maxKey bounds the tail of a key; session tokens of clouds have about 1,000
 // bytes. Its first telling bytes say whether it is one.
@@ -82,18 +85,37 @@ func (j *job) awsSecret(from, to int) {
 
 // joined reports that the byte before at continues a word, so that what
 // begins at at is the inside of something longer. The letter of an escape
-// ("\n") and the digits of a percent escape ("%3D") continue nothing.
+// ("\n") and the digits of a percent escape ("%3D") continue nothing, nor do
+// hyphens and underscores with no word before them: "_emphasis_", "-removed".
 func (j *job) joined(at int) bool {
-	if at == 0 || !word.in(j.text[at-1]) {
+	if at == 0 || !word.in(j.text[at-1]) || j.escaped(at) {
 		return false
 	}
-	return !j.escaped(at)
+	from := (dash | under).back(j.text, at, maxMarks)
+	return from > 0 && alnum.in(j.text[from-1]) && !j.escaped(from)
 }
 
-// escaped reports that an escape of JSON or of a URL ends at at.
+// goesOn reports that the word at [.., end) goes on, and so is the beginning of
+// something longer: hyphens and underscores count where a word follows them.
+func (j *job) goesOn(end int) bool {
+	return alnum.in(j.byteAt((dash | under).run(j.text, end, maxMarks)))
+}
+
+// lettersAfter is goesOn for numbers, which hyphens do not lengthen.
+func (j *job) lettersAfter(end int) bool {
+	c := j.byteAt(end)
+	return letters.in(c) || c == '_' && j.goesOn(end)
+}
+
+// maxMarks bounds the hyphens and underscores around a word.
+const maxMarks = 8
+
+// escaped reports that an escape of JSON, of a URL or of a terminal ends at at.
 func (j *job) escaped(at int) bool {
 	t := j.text
 	switch {
+	case at >= 3 && t[at-1] == 'm' && j.coloured(at):
+		return true
 	case at >= 2 && t[at-2] == '\\':
 		c := t[at-1]
 		return c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f'
@@ -101,6 +123,26 @@ func (j *job) escaped(at int) bool {
 		return hexAny.in(t[at-2]) && hexAny.in(t[at-1])
 	case at >= 6 && t[at-6] == '\\' && t[at-5] == 'u':
 		return hexAny.run(t, at-4, 4) == at
+	}
+	return false
+}
+
+// coloured reports that a terminal's code for colours ends at at: "\x1b[1;31m",
+// the escape as it is or as programs write it.
+func (j *job) coloured(at int) bool {
+	const longest = 16
+	from := at - 1
+	for from > 0 && at-from < longest && (digit.in(j.text[from-1]) || j.text[from-1] == ';') {
+		from--
+	}
+	if j.byteAt(from-1) != '[' {
+		return false
+	}
+	before := j.text[max(0, from-4) : from-1]
+	for _, sign := range [...]string{"\x1b", "1b", "1B", "033", `\e`, "^["} {
+		if bytes.HasSuffix(before, []byte(sign)) {
+			return true
+		}
 	}
 	return false
 }

@@ -5,7 +5,13 @@ package detect
 func (j *job) lettered(at, end int) int {
 	start := j.pastEscape((letters|under).back(j.text, at, 8), at)
 	j.steps += at - start
+	for start < at && j.text[start] == '_' {
+		start++
+	}
 	stop := j.run(alnum|under, end, 64)
+	for stop > end && j.text[stop-1] == '_' {
+		stop--
+	}
 	if c := j.byteAt(stop); c == ':' || c == '-' && stop-start == 2 || j.byteAt(start-1) == ':' {
 		j.address(start, stop)
 	}
@@ -15,7 +21,7 @@ func (j *job) lettered(at, end int) int {
 	if iban := j.iban(start, at); iban > 0 {
 		return iban
 	}
-	if stop-start < len("12345678Z") || word.in(j.byteAt(stop)) {
+	if stop-start < len("12345678Z") || j.goesOn(stop) {
 		return stop
 	}
 	if rule := lettersAndDigits(j.text[start:stop], j.plainNumbers); rule != "" {
@@ -88,7 +94,7 @@ func isNINO(w []byte) bool {
 // spacedNINO judges AB 12 34 56 C and returns its end.
 func (j *job) spacedNINO(start int) int {
 	const length = len("AB 12 34 56 C")
-	if start < 0 || start+length > len(j.text) || j.joined(start) || word.in(j.byteAt(start+length)) {
+	if start < 0 || start+length > len(j.text) || j.joined(start) || j.goesOn(start+length) {
 		return 0
 	}
 	var compact [9]byte

@@ -33,7 +33,7 @@ func (j *job) number(at int) {
 	}
 	end := j.run(digit, at, len(j.text))
 	j.numberEnd = end
-	if at > 0 && (letters|under).in(j.text[at-1]) && !j.escaped(at) || (letters | under).in(j.byteAt(end)) {
+	if at > 0 && (letters|under).in(j.text[at-1]) && j.joined(at) || j.lettersAfter(end) {
 		if at >= j.wordEnd {
 			j.wordEnd = j.lettered(at, end)
 		}
@@ -75,17 +75,17 @@ func (j *job) collect(num *number, start, end int) {
 			return
 		}
 		start, end = next, j.run(digit, next, maxDigits+1)
-		if end-start > maxDigits || (letters|under).in(j.byteAt(end)) && !j.isExtension(end) {
+		if end-start > maxDigits || j.lettersAfter(end) && !j.isExtension(end) {
 			return
 		}
 	}
 }
 
 // between is the end of the separator at at: one of blank, hyphen, dot,
-// slash, or the brackets of an area code.
+// slash, plus (a blank of a form), or the brackets of an area code.
 func (j *job) between(at int) int {
 	switch c := j.byteAt(at); c {
-	case ' ', '-', '.', '/':
+	case ' ', '-', '.', '/', '+':
 		at++
 		if n := j.byteAt(at); c == ' ' && (n == '(' || n == '-' || n == '/') {
 			at++
@@ -162,17 +162,29 @@ func (j *job) continues(at int) bool {
 		return false
 	}
 	c := j.text[at-1]
-	return (c == '.' || c == '-' || c == ',') && digit.in(j.text[at-2])
+	return (c == '.' || c == '-' || c == ',' && j.grouped(at-1)) && digit.in(j.text[at-2])
+}
+
+// grouped reports that a comma between digits stands inside a number, before
+// thousands or the fraction of a number below one, and not in a list.
+func (j *job) grouped(comma int) bool {
+	from := digit.back(j.text, comma, 4)
+	if n := comma - from; n > 3 || j.byteAt(from-1) == '.' {
+		return false
+	} else if n == 1 && j.text[from] == '0' {
+		return true
+	}
+	return digit.run(j.text, comma+1, 4) == comma+4
 }
 
 // ends reports that nothing that follows makes a number at [.., end) part of
 // a longer one.
 func (j *job) ends(end int) bool {
 	c, next := j.byteAt(end), j.byteAt(end+1)
-	if (c == '.' || c == '-' || c == ',') && digit.in(next) {
+	if (c == '.' || c == '-' || c == ',' && j.grouped(end)) && digit.in(next) {
 		return false
 	}
-	return !(letters | under).in(c) || j.isExtension(end)
+	return !j.lettersAfter(end) || j.isExtension(end)
 }
 
 // isExtension reports the 'x' between a telephone number and its extension.

@@ -36,16 +36,20 @@ func (j *job) home(start, end int) {
 }
 
 // isAbsolute reports that the path that holds the slash at at begins with
-// one, and is not the rest of a URL.
+// one, and is not the rest of a URL. Scripts without case have no
+// blanks, so their letters may stand before.
 func (j *job) isAbsolute(at int) bool {
 	start := j.pastEscape((word|slash).back(j.text, at, 64), at)
 	j.steps += at - start
+	for start < at && (dash | under).in(j.text[start]) { // a removed line, an emphasis
+		start++
+	}
 	if start == at && j.escaped(at) {
 		return true
 	}
 	if start == at {
 		before, _ := utf8.DecodeLastRune(j.text[max(0, at-utf8.UTFMax):at])
-		return before != '.' && before != '~' && !unicode.IsLetter(before)
+		return before != '.' && before != '~' && !unicode.IsUpper(before) && !unicode.IsLower(before)
 	}
 	return j.text[start] == '/' && (j.byteAt(start+1) != '/' || j.has(start-5, "file:"))
 }

@@ -8,11 +8,11 @@ import (
 // scheme judges what follows Bearer or Basic, the schemes of an Authorization
 // header (RFC 6750, RFC 7617).
 func (j *job) scheme(start, end int) {
-	if j.joined(start) || !blank.in(j.byteAt(end)) {
+	if j.joined(start) || !(blank | plus).in(j.byteAt(end)) { // a form has a plus for a blank
 		return
 	}
 	const bearer, basic = len("bearer"), 8
-	value := j.run(blank, end, 4)
+	value := j.run(blank|plus, end, 4)
 	stop := j.run(urlsafe|dot|tilde|plus|slash|equals, value, maxKey)
 	credential := j.text[value:stop]
 	switch {

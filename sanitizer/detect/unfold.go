@@ -2,14 +2,14 @@ package detect
 
 import (
 	"bytes"
-	"strconv"
 	"unicode"
 	"unicode/utf8"
 )
 
-// A value keeps its meaning when a program writes '@' as %40, &#64; or \u0040,
-// and when an editor puts a soft hyphen or a digit of another script into it.
-// So what is written like that is searched a second time, as it reads.
+// A value keeps its meaning when a program writes '@' as %40, &#64;, \u0040 or
+// =40, when a terminal colours it, and when an editor puts a soft hyphen or a
+// digit of another script into it. So what is written like that is searched a
+// second time, as it reads.
 const (
 	// window is how much text is unfolded at a time, and lap what two windows
 	// share: memory stays bounded, and what has no escapes costs one look.
@@ -37,18 +37,27 @@ func (j *job) unfolded(name []byte) {
 		} else {
 			end = wordBefore(j.text, end)
 		}
-		v, ok := unfold(j.text[start:end])
-		for layer := 0; ok && layer < maxLayers; layer++ {
-			j.look(name, v, start)
-			var deeper view
-			if deeper, ok = unfold(v.text); ok {
-				v = deeper.within(v)
-			}
+		j.layers(name, start, end, escapes)
+		if isQuotedPrintable(j.text[start:end]) {
+			j.layers(name, start, end, quotedPrintable)
 		}
 		if end == len(j.text) {
 			return
 		}
 		start = max(start+1, wordBefore(j.text, end-lap))
+	}
+}
+
+// layers searches a part of the text as it reads when outer is undone, and what
+// that reads as in turn.
+func (j *job) layers(name []byte, start, end int, outer writing) {
+	v, ok := outer.unfold(j.text[start:end])
+	for layer := 0; ok && layer < maxLayers; layer++ {
+		j.look(name, v, start)
+		var deeper view
+		if deeper, ok = escapes.unfold(v.text); ok {
+			v = deeper.within(v)
+		}
 	}
 }
 
@@ -110,25 +119,40 @@ func (v view) within(outer view) view {
 	return view{v.text, jumps}
 }
 
-// marks are the bytes with which something begins that may read otherwise: the
-// escapes, and letters beyond ASCII.
-var marks = func() (set [256]bool) {
+// writing is a way to write letters as others.
+type writing struct {
+	// marks are the bytes with which something begins that may read otherwise.
+	marks *[256]bool
+	// read reads what begins with a mark: the letter, and how many bytes it is
+	// written with; 0 = it reads as it is written.
+	read func(text []byte) (r rune, size int)
+}
+
+var (
+	// escapes are those of programs and terminals, and letters beyond ASCII.
+	escapes = writing{marksOf("%&\\\x1b", true), readEscape}
+	// quotedPrintable is that of mail (RFC 2045, section 6.7).
+	quotedPrintable = writing{marksOf("=", false), readQuotedPrintable}
+)
+
+func marksOf(list string, beyondASCII bool) *[256]bool {
+	var set [256]bool
 	for c := range set {
-		set[c] = c >= 0x80 || c == '%' || c == '&' || c == '\\'
+		set[c] = beyondASCII && c >= 0x80 || bytes.IndexByte([]byte(list), byte(c)) >= 0
 	}
-	return set
-}()
+	return &set
+}
 
 // unfold returns the view of a text; ok is false where it reads as it is
 // written.
-func unfold(text []byte) (v view, ok bool) {
+func (w writing) unfold(text []byte) (v view, ok bool) {
 	kept := 0
 	for i := 0; i < len(text); {
-		if !marks[text[i]] {
+		if !w.marks[text[i]] {
 			i++
 			continue
 		}
-		r, size := read(text[i:])
+		r, size := w.read(text[i:])
 		if size == 0 {
 			i++
 			if text[i-1] >= 0x80 {
@@ -174,119 +198,3 @@ const rawByte = unicode.MaxRune + 1
 
 // skipped is read where nothing stands: letters that have no width.
 const skipped rune = -1
-
-// read reads what begins with a mark: the letter, and how many bytes it is
-// written with; 0 = it reads as it is written.
-func read(text []byte) (r rune, size int) {
-	switch c := text[0]; {
-	case c == '%':
-		return readHex(text, 1, 2)
-	case c == '&':
-		return readEntity(text)
-	case c == '\\':
-		return readBackslash(text)
-	default:
-		r, size = utf8.DecodeRune(text)
-		if plain := simple(r); plain != r {
-			return plain, size
-		}
-		return 0, 0
-	}
-}
-
-// readHex reads digits of base 16 after a sign of that many bytes.
-func readHex(text []byte, sign, digits int) (r rune, size int) {
-	if len(text) < sign+digits {
-		return 0, 0
-	}
-	n, err := strconv.ParseUint(string(text[sign:sign+digits]), 16, 32)
-	switch {
-	case err != nil:
-		return 0, 0
-	case digits == 2 && n >= 0x80:
-		return rawByte + rune(n), sign + digits
-	}
-	return rune(n), sign + digits
-}
-
-// readBackslash reads \u0040, \x40 and \/, behind any number of backslashes:
-// texts in texts double them.
-func readBackslash(text []byte) (r rune, size int) {
-	n := 1
-	for n < len(text) && n < 8 && text[n] == '\\' {
-		n++
-	}
-	if n == len(text) {
-		return 0, 0
-	}
-	switch text[n] {
-	case 'u', 'U':
-		return readHex(text, n+1, 4)
-	case 'x':
-		return readHex(text, n+1, 2)
-	case '/':
-		return '/', n + 1
-	}
-	return 0, 0
-}
-
-// entities are the named ones that stand for what values have in them.
-var entities = map[string]rune{
-	"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\'', "nbsp": ' ', "commat": '@', "period": '.',
-	"colon": ':', "sol": '/', "hyphen": '-', "dash": '-', "lowbar": '_', "plus": '+', "equals": '=', "shy": skipped,
-	"zwnj": skipped, "zwj": skipped, "ndash": '-',
-}
-
-// readEntity reads &#64;, &#x40; and the entities above.
-func readEntity(text []byte) (r rune, size int) {
-	end := bytes.IndexByte(text[:min(len(text), 12)], ';')
-	if end < 2 {
-		return 0, 0
-	}
-	name := string(text[1:end])
-	if r, known := entities[name]; known {
-		return r, end + 1
-	}
-	if name[0] != '#' {
-		return 0, 0
-	}
-	base, number := 10, name[1:]
-	if number != "" && number[0]|0x20 == 'x' {
-		base, number = 16, number[1:]
-	}
-	n, err := strconv.ParseUint(number, base, 21)
-	if err != nil || n > unicode.MaxRune {
-		return 0, 0
-	}
-	return simple(rune(n)), end + 1
-}
-
-// simple is the ASCII letter that a letter stands for, skipped for one that is
-// not seen, else the letter itself.
-func simple(r rune) rune {
-	switch {
-	case r < 0x80:
-		return r
-	case r == 0xAD, r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x206F,
-		r >= 0xFE00 && r <= 0xFE0F, r == 0xFEFF:
-		return skipped
-	case r == 0xA0, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000:
-		return ' '
-	case r >= 0x2010 && r <= 0x2013, r == 0x2212, r == 0xFE63:
-		return '-'
-	case r >= 0xFF01 && r <= 0xFF5E: // of double width
-		return r - 0xFF01 + '!'
-	case r >= 0x1D7CE && r <= 0x1D7FF: // digits of formulas, in five styles
-		return '0' + (r-0x1D7CE)%10
-	case r >= 0x2E80 && r < 0xA000: // of these there are no digits, and many
-		return r
-	}
-	if !unicode.IsDigit(r) {
-		return r
-	}
-	value := rune(0)
-	for value < 9 && unicode.IsDigit(r-value-1) {
-		value++
-	}
-	return '0' + value
-}

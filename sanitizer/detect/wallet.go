@@ -46,7 +46,7 @@ func isBase58Check(w []byte) bool {
 // checksum (BIP 173, BIP 350).
 func (j *job) bech32(start int) {
 	end := j.run(alnum, start, 91)
-	if j.joined(start) || word.in(j.byteAt(end)) || end-start < 42 || end-start > 90 {
+	if j.joined(start) || j.goesOn(end) || end-start < 42 || end-start > 90 {
 		return
 	}
 	const charset = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
