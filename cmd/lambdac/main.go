@@ -98,7 +98,7 @@ Results go to stdout, progress and messages to stderr. Exit codes:
 	})
 	root.AddCommand(
 		newRecord(), newSanitize(), newShow(), newImport(), newExport(), newReplay(), newRun(), newMerge(), newAnalyze(), newCompare(),
-		newSim(), newDemo(), newDoctor(), newVersion(),
+		newFaultProxy(), newSim(), newDemo(), newDoctor(), newVersion(),
 	)
 	return root
 }

@@ -32,6 +32,7 @@ type replayFlags struct {
 	shard    string
 	ca       string
 	startAt  string
+	faults   faultFlags
 	selected string
 	probes   string
 	out      string
@@ -77,6 +78,7 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.StringVar(&o.ca, "ca", "", "PEM file of the authority of an https target's certificate (default: the system's)")
 	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
 	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
+	o.faults.register(f)
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, the tokens and the in-flight estimate of each level; send nothing")
 	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
 	f.BoolVar(&o.force, "force", false, "replace an existing run directory")
@@ -106,6 +108,9 @@ func (o *replayFlags) config() (replayer.Config, error) {
 		return o.cfg, usage(see, "%d replicates: want 1 or more", o.cfg.Replicates)
 	}
 	cfg := o.cfg
+	if cfg.Faults, err = o.faults.specs(); err != nil {
+		return cfg, err
+	}
 	if planner != nil && cfg.Replicates > 1 {
 		planner = repeated{planner, cfg.Replicates}
 	}
