@@ -32,7 +32,7 @@ func (o *Options) apply(spec *ebpf.CollectionSpec) error {
 		coreVarFilterPaths:   uint32(len(o.Paths)),
 		coreVarWantServer:    flag(!o.NoServer),
 		coreVarWantClient:    flag(o.Client),
-		coreVarWantTcp:       1,
+		coreVarWantTcp:       flag(!o.onlyUnix()),
 		coreVarWantUnix:      flag(len(o.Paths) > 0),
 		coreVarKeepTls:       flag(o.KeepTLS),
 		coreVarNestOn:        flag(o.Nested),

@@ -21,6 +21,8 @@ struct {
 // Whether ports and side of a TCP connection are wanted.
 static __always_inline int tcp_wanted(const struct conn *c)
 {
+	if (!want_tcp)
+		return 0;
 	if (c->flags & CONN_CLIENT)
 		return want_client && port_wanted(c->remote_port);
 	return want_server && port_wanted(c->local_port);

@@ -16,7 +16,8 @@ type Options struct {
 	Cgroups []uint64
 	// Comms are names of processes' threads, at most 15 bytes.
 	Comms []string
-	// Paths are those of AF_UNIX servers; without any, AF_UNIX is left out.
+	// Paths are those of AF_UNIX servers; without any, AF_UNIX is left out. As the
+	// only filter, they leave out TCP.
 	Paths []string
 	// NoServer leaves out the server's side of connections, Client adds the
 	// client's.
@@ -85,6 +86,11 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
+}
+
+// onlyUnix reports whether nothing is said of what else is wanted than AF_UNIX.
+func (o *Options) onlyUnix() bool {
+	return len(o.Paths) > 0 && len(o.Ports)+len(o.TGIDs)+len(o.Cgroups)+len(o.Comms) == 0
 }
 
 // ringSize is a power of two.

@@ -53,7 +53,7 @@ func TestEBPFControlRing(t *testing.T) {
 		}
 		c.Close()
 	}
-	until(t, "the server has closed them", func() bool { return tableSize(t, src) == stay })
+	until(t, "the server has closed them", func() bool { return tableSize(t, src, false) == stay })
 	r := startRecording(t, src, Config{})
 	until(t, "all ends are told", func() bool {
 		src.mu.Lock()

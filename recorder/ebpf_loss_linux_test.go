@@ -8,7 +8,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,13 +72,7 @@ func TestEBPFOverflow(t *testing.T) {
 // waitDrained waits until the source has read what there is.
 func waitDrained(t *testing.T, src *ebpfSource) {
 	t.Helper()
-	for range 1000 {
-		if src.kernel.Fill() == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("the ring is never empty")
+	until(t, "the ring is empty", func() bool { return src.kernel.Fill() == 0 })
 }
 
 // checkIdentity compares the kernel's counts with each other and with those of

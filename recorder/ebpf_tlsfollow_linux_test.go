@@ -111,13 +111,13 @@ func getOnce(t *testing.T, addr, path string) {
 // until waits for what happens within seconds.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for range 300 {
+	for range 2400 {
 		if done() {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatalf("not within 15 s: %s", what)
+	t.Fatalf("not within two minutes: %s", what)
 }
 
 // Processes come and go while it is recorded: with libraries that were there,
