@@ -56,7 +56,7 @@ type Analysis struct {
 	// Entropy and SteadyState are taken from features; nil where there are none.
 	Entropy     *Entropy     `json:"entropy"`
 	SteadyState *SteadyState `json:"steady_state"`
-	// Windows are the service-level targets watched over time.
+	// Windows are the service-level targets watched over time; nil for tables.
 	Windows *Windows `json:"windows"`
 	// Recovery is the time to meet the objectives again after faults; nil where
 	// no fault window is marked.

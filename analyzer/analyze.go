@@ -136,5 +136,13 @@ func formulas() map[string]string {
 		"in_flight_grew":      "requests in flight in four blocks of each half of the window, one-sided Welch t-test at 0.01, a quarter more at least",
 		"methods.dispersion":  "Pearson within loads / nu with Fletcher's correction, else model residual",
 		"headroom":            "1 - peak / low end of lambda_c",
+		"inflections.throughput_up_accuracy_down": "pairs of loads: Welch's t-test of throughput over runs, t-test of scores paired by question, Holm over pairs; slope of the runs' mean scores over load among the permutations of runs",
+		"inflections.oom_below_cpu_60":            "per event: mean CPU of 60 s before, six batches; the kernel's fragmentation index; free memory in blocks too small, windows of 10 s before events among those of the same load without, permuted",
+		"inflections.p99_jump_low_concurrency":    "log P99 of the runs of the lowest load against those of a quiet higher one, exact permutation; other causes by leaving out or weighing answers",
+		"entropy":                                 "Miller-Madow, up to 50 texts Chao-Shen; jackknife interval; change by swapping the answers to each prompt; rarefied to the smallest load",
+		"steady_state":                            "mean pairwise cosine of 36 answers in a row, jackknife bound, and of each third",
+		"windows":                                 "order statistics of P99 and P95, Clopper-Pearson, Newcombe; 5 % shared by all windows",
+		"windows.token_shift":                     "Kullback-Leibler over 256 bins, half a count added, less the greater of (B - 1)/2 (1/n + 1/m) and the jackknife's bias over 32 groups of answers",
+		"recovery":                                "first second from which 60 s meet the objectives, no second of them by more than chance; Kaplan-Meier median",
 	}
 }

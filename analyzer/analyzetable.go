@@ -31,7 +31,7 @@ func AnalyzeTable(t *Table, o Options) (*Analysis, error) {
 		l.x = l.perS // n may hold answers only: the stated load stands
 	}
 	a.judge(loads, runs, m.Run, o)
-	a.judgeAside(loads, new(aside), nil)
+	a.judgeAside(loads, &aside{table: true}, nil)
 	a.Headroom.Reason = "a table of results does not tell the rate of the real traffic"
 	for i := range a.Levels {
 		a.Levels[i].TTFTUserUs = t.latency(a.Levels[i].OfferedPerS, a.Levels[i].N-a.Levels[i].Errors)

@@ -10,9 +10,10 @@ import (
 	"github.com/lambdac/lambdac/trace/tracedir"
 )
 
-// aside is what a run directory holds beside its requests. The zero value is
-// that of a table.
+// aside is what a run directory holds beside its requests; a table of results
+// has nothing, and no requests either.
 type aside struct {
+	table     bool
 	telemetry Telemetry
 	marks     []trace.Mark
 	// features are those of each request that has any, by a hash of its id.
@@ -169,7 +170,9 @@ func (a *Analysis) judgeAside(loads []*load, seen *aside, objectives []Objective
 	a.Inflections = Inflections(a.observe(loads, seen))
 	a.Entropy = entropyOf(loads, seen, a.Methods.Seed)
 	a.SteadyState = steadyStateOf(loads, seen)
-	a.Windows = windowsOf(loads)
+	if !seen.table {
+		a.Windows = windowsOf(loads)
+	}
 	a.Recovery = recoveryOf(loads, seen.marks, objectives)
 }
 

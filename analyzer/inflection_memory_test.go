@@ -101,6 +101,12 @@ func TestMemoryEvents(t *testing.T) {
 				sampled(t, at-second, trace.MetricCgroupLimit, "/a", 1<<30)
 			}
 		}, NotFound, true, "control group"},
+		{"kernel says: limit of a group", func(h *host) {
+			h.order = -1
+			h.edit = func(t *Telemetry, at int64) {
+				t.Add(&trace.Sample{AtUnixNs: at, Metric: trace.MetricOOMOrder, RawName: new("CONSTRAINT_MEMCG"), Value: new(3.0)})
+			}
+		}, NotFound, false, "limit of a control group"},
 		{"no CPU", func(h *host) {
 			h.edit = func(t *Telemetry, _ int64) { delete(t.series, trace.MetricCPUUtilization) }
 		}, Insufficient, false, "CPU utilisation"},
@@ -130,8 +136,8 @@ func TestMemoryEvents(t *testing.T) {
 		row.change(&h)
 		got := Inflections(h.observe(1))[1]
 		checkInflection(t, row.name, got, row.verdict, row.indicated, row.says)
-		if len(got.Evidence) > 1 && len(got.Evidence) != 6 {
-			t.Errorf("%s: %d rows of evidence, want one for each of five conditions and the published rule", row.name, len(got.Evidence))
+		if n := len(got.Evidence); n > 1 && n != 6 {
+			t.Errorf("%s: %d rows of evidence, want one for each of five conditions and the published rule", row.name, n)
 		}
 	}
 }

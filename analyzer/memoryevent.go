@@ -137,9 +137,13 @@ func (e *memoryEvent) judge(t *Telemetry) {
 	e.none = Unknown
 	e.pieces = Evidence{Name: "fragmented", State: Unknown, Unit: "index"}
 	e.severity = Evidence{Name: "severity", State: Unknown, Unit: "bytes", Text: "the largest free block before the event is not known"}
-	if e.byServer() {
+	switch {
+	case e.byServer():
 		e.judgeAllocator(t)
-	} else {
+	case e.zone == groupConstraint:
+		e.none = Holds
+		e.pieces.State, e.pieces.Text = Fails, "the kernel says that the limit of a control group was reached"
+	default:
 		e.judgeZone(t)
 	}
 	if e.largest != nil {
@@ -183,7 +187,7 @@ func (e *memoryEvent) evidence(n int) Evidence {
 // all normal ones, else all.
 func (e *memoryEvent) zones(t *Telemetry) []string {
 	all := t.instances(trace.BuddyMetric(0))
-	if e.zone != "" {
+	if e.zone != "" && e.zone != groupConstraint {
 		if slices.Contains(all, e.zone) {
 			return []string{e.zone}
 		}

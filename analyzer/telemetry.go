@@ -16,6 +16,10 @@ type Telemetry struct {
 	series map[string]map[string]*series
 }
 
+// groupConstraint is what the kernel says of an OOM kill for the limit of a
+// control group; it stands for the zone then.
+const groupConstraint = "CONSTRAINT_MEMCG"
+
 // series are the readings of one metric of one instance, in order of time.
 type series struct {
 	readings []reading
@@ -37,10 +41,14 @@ func (t *Telemetry) Add(s *trace.Sample) {
 	if t.series[s.Metric] == nil {
 		t.series[s.Metric] = make(map[string]*series)
 	}
-	at := t.series[s.Metric][s.Instance]
+	instance := s.Instance
+	if s.Metric == trace.MetricOOMOrder && s.RawName != nil && *s.RawName == groupConstraint {
+		instance = groupConstraint
+	}
+	at := t.series[s.Metric][instance]
 	if at == nil {
 		at = &series{sorted: true}
-		t.series[s.Metric][s.Instance] = at
+		t.series[s.Metric][instance] = at
 	}
 	if s.Value == nil {
 		at.nulls++

@@ -42,3 +42,22 @@ func TestTrend(t *testing.T) {
 		t.Error("no error without values")
 	}
 }
+
+// Case 21: neither one spike nor the last two points are a trend at 1 %, which
+// is what voids the fits of a run.
+func TestTrendOfSpikes(t *testing.T) {
+	rows := map[string][]float64{
+		"one spike":           {100.1, 99.7, 100.4, 99.9, 100.2, 131.0, 100.0, 99.8, 100.3, 99.6, 100.1, 99.9},
+		"in the second place": {100.1, 131.0, 99.7, 100.4, 99.9, 100.2, 100.0, 99.8, 100.3, 99.6, 100.1, 99.9},
+		"the last two":        {100.1, 99.7, 100.4, 99.9, 100.2, 100.0, 99.8, 100.3, 99.6, 100.1, 99.9, 130.2, 131.1},
+	}
+	for name, values := range rows {
+		order := make([]float64, len(values))
+		for i := range order {
+			order[i] = float64(i)
+		}
+		if got, err := Trend(order, values, make([]int, len(values)), Resampling{Seed: 1}); err != nil || got.P < 0.01 {
+			t.Errorf("%s: p %g, %v", name, got.P, err)
+		}
+	}
+}
