@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/lambdac/lambdac/trace"
@@ -16,6 +18,7 @@ type aside struct {
 	table     bool
 	telemetry Telemetry
 	marks     []trace.Mark
+	warnings  []string
 	// features are those of each request that has any, by a hash of its id.
 	features map[uint64]*feature
 }
@@ -51,19 +54,29 @@ func readAside(d *tracedir.Dir) (*aside, error) {
 	if a.marks, err = d.Marks(); err != nil {
 		return nil, err
 	}
-	names := make(map[string]string)
+	names, twice := make(map[string]string), 0
 	for f, err := range tracedir.Rows[trace.Features](d) {
 		if err != nil {
 			return nil, fmt.Errorf("read features: %w", err)
 		}
-		kept := &feature{in: f.InCluster, out: f.OutCluster, score: f.ProbeScore}
+		kept := &feature{in: f.InCluster, out: f.OutCluster}
+		if s := f.ProbeScore; s != nil && *s >= 0 && *s <= 1 {
+			kept.score = s
+		}
 		if f.ClusterMethod != nil {
 			kept.method = interned(names, *f.ClusterMethod)
 		}
 		if f.ProbeID != nil {
 			kept.probe = interned(names, *f.ProbeID)
 		}
-		a.features[hashID(f.RequestID)] = kept
+		id := hashID(f.RequestID)
+		if a.features[id] != nil {
+			twice++
+		}
+		a.features[id] = kept
+	}
+	if twice > 0 {
+		a.warnings = append(a.warnings, fmt.Sprintf("features: %s of a request id that is there already: the last counts", countAre(twice, "row")))
 	}
 	return a, nil
 }
@@ -164,8 +177,34 @@ func (r *row) cut() bool {
 	return false
 }
 
+// misses says that telemetry was taken at another time than the levels: on
+// another clock, or of another run. Empty where it was not.
+func (t *Telemetry) misses(loads []*load) string {
+	readings := 0
+	for _, metric := range slices.Sorted(maps.Keys(t.series)) {
+		for _, s := range t.of(metric) {
+			readings += len(s.readings)
+			for _, l := range loads {
+				for _, r := range l.all {
+					if len(s.within(r.level.BeginUnixNs, r.level.EndUnixNs)) > 0 {
+						return ""
+					}
+				}
+			}
+		}
+	}
+	if readings == 0 {
+		return ""
+	}
+	return fmt.Sprintf("telemetry: none of %d readings was taken while a level was run: they are of another clock or another run, and say nothing", readings)
+}
+
 // judgeAside fills what needs more than the counts of the requests.
 func (a *Analysis) judgeAside(loads []*load, seen *aside, objectives []Objective) {
+	a.Warnings = append(a.Warnings, seen.warnings...)
+	if warning := seen.telemetry.misses(loads); warning != "" {
+		a.Warnings = append(a.Warnings, warning)
+	}
 	a.addCounters(loads, &seen.telemetry)
 	a.Inflections = Inflections(a.observe(loads, seen))
 	a.Entropy = entropyOf(loads, seen, a.Methods.Seed)

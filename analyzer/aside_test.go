@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,27 @@ func TestServerCounters(t *testing.T) {
 	}
 	if l := levels[1]; l.PrefixHitShare != nil || slices.Contains(l.Flags, "server_restarted") {
 		t.Errorf("20/s: %+v, %v", l.PrefixHitShare, l.Flags)
+	}
+}
+
+// Telemetry of another clock is told of and finds nothing; so is a request whose
+// features are there twice, and a score out of its range.
+func TestAnalyzeStrangeAside(t *testing.T) {
+	edit := func(i int, r *trace.Record) {
+		r.RequestID = fmt.Sprint(i / 2)
+		r.Features = &trace.Features{RequestID: r.RequestID, ProbeID: new("q"), ProbeScore: new(5.0)}
+	}
+	beside := func(w *tracedir.Writer) {
+		if err := w.WriteSample(&trace.Sample{AtUnixNs: 1e18, Source: trace.SampleHost, Metric: trace.MetricOOMKills, Value: new(1.0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := analyzed(t, []levelPlan{{load: 10, n: 100, edit: edit}, {load: 20, n: 100}}, beside)
+	warnings := strings.Join(a.Warnings, "\n")
+	for _, want := range []string{"features: 50 rows are of a request id that is there already", "another clock"} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("warnings without %q: %s", want, warnings)
+		}
 	}
 }
 

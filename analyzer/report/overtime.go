@@ -53,7 +53,7 @@ func targetLines(w *analyzer.Windows) []string {
 		out = append(out, line)
 		for _, l := range t.Loads {
 			if l.State == analyzer.Breach || l.State == analyzer.BreachIndicated {
-				out = append(out, fmt.Sprintf("· at %s/s %s, %d of %d windows; worst %s (95 %% %s) from %s on, n = %d",
+				out = append(out, fmt.Sprintf("at %s/s %s, %d of %d windows; worst %s (95 %% %s) from %s on, n = %d",
 					rate(&l.OfferedPerS), stateWords(l.State), l.Breached+l.Indicated, l.Windows,
 					value(l.Worst.Point, t.Unit), interval(l.Worst.Low, l.Worst.High, func(v *float64) string { return value(v, t.Unit) }), seconds(l.WorstS), l.N))
 			}

@@ -93,7 +93,7 @@ func TestSections(t *testing.T) {
 	const want = `
 service-level targets over time
   p99 shift at most × 1.40: broken
-  · at 30.00/s broken, 2 of 9 windows; worst × 2.10 (95 % × 1.60–open) from 2m0s on, n = 1800
+  at 30.00/s broken, 2 of 9 windows; worst × 2.10 (95 % × 1.60–open) from 2m0s on, n = 1800
   truncation at most 12.0 %: kept
   wrong answers at most 8.00 %: not enough requests; missing: 100 scored probes
 
