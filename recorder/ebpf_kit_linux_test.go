@@ -118,7 +118,7 @@ func portOf(t *testing.T, addr string) int {
 func openEBPF(t *testing.T, o bpf.Options) Source {
 	t.Helper()
 	testenv.Root(t)
-	src, err := OpenEBPF(o)
+	src, err := OpenEBPF(o, Limits{})
 	if errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, fs.ErrPermission) {
 		testenv.Missing(t, "eBPF", "run on a kernel from 6.1 on that allows BPF programs: "+err.Error())
 	}

@@ -14,13 +14,13 @@ import (
 
 // OpenEBPF sees what processes read and write on the connections asked for:
 // the server's side, from inside the kernel. See [bpf.Load] for what it needs.
-func OpenEBPF(o bpf.Options) (Source, error) {
+func OpenEBPF(o bpf.Options, limits Limits) (Source, error) {
 	k, err := bpf.Load(o)
 	if err != nil {
 		return nil, fmt.Errorf("open eBPF source: %w", err)
 	}
 	s := newEBPFSource(k, readClocks)
-	s.budget.usage, s.budget.libraries = readUsage, o.Nested
+	s.budget = ebpfBudget{limits: limits, usage: readUsage, libraries: o.Nested}
 	s.side = ebpfSide{server: !o.NoServer, client: o.Client}
 	if !o.Nested {
 		return s, nil

@@ -10,6 +10,6 @@ import (
 )
 
 // OpenEBPF sees what processes read and write; on this system it cannot.
-func OpenEBPF(bpf.Options) (Source, error) {
+func OpenEBPF(bpf.Options, Limits) (Source, error) {
 	return nil, fmt.Errorf("open eBPF source: %w on this system; capture packets instead", errors.ErrUnsupported)
 }

@@ -2,11 +2,31 @@ package recorder
 
 import "github.com/lambdac/lambdac/bpf"
 
+// Limits are what a recording by eBPF may use. Near them less is copied: bodies
+// first, arrivals last.
+type Limits struct {
+	// Memory is in bytes; 0 = 512 MiB.
+	Memory int64
+	// CPU is in cores, what the recording costs the processes that it watches
+	// included; 0 = one.
+	CPU float64
+}
+
+func (l Limits) memory() float64 {
+	if l.Memory > 0 {
+		return float64(l.Memory)
+	}
+	return 512 << 20
+}
+
+func (l Limits) cpu() float64 {
+	if l.CPU > 0 {
+		return l.CPU
+	}
+	return 1
+}
+
 const (
-	// maxMemory and maxCPU are what a recording may use: bytes, and cores, what
-	// it costs the processes that it watches included.
-	maxMemory = int64(512 << 20)
-	maxCPU    = 1.0
 	// shareUp and shareDown are the shares of the budget from which on less is
 	// copied, and up to which more may be again.
 	shareUp, shareDown = 0.8, 0.7
@@ -17,8 +37,9 @@ const (
 	callCost, libraryCost = 1000, 10_000
 )
 
-// ebpfBudget measures what a recording uses of its budget.
+// ebpfBudget measures what a recording uses of its limits.
 type ebpfBudget struct {
+	limits Limits
 	// usage returns the CPU time that this process has used, in ns, and the
 	// bytes of memory that it has; nil = not known.
 	usage func() (cpu, memory int64)
@@ -41,9 +62,9 @@ func (b *ebpfBudget) measure(k kernel, now int64) (bool, error) {
 	}
 	cpu, memory := b.usage()
 	cpu += b.cost(&counts)
-	b.share = float64(memory) / float64(maxMemory)
+	b.share = float64(memory) / b.limits.memory()
 	if b.at != 0 {
-		b.share = max(b.share, float64(cpu-b.used)/float64(now-b.at)/maxCPU)
+		b.share = max(b.share, float64(cpu-b.used)/float64(now-b.at)/b.limits.cpu())
 	}
 	b.at, b.used = now, cpu
 	return true, nil

@@ -15,6 +15,7 @@ import (
 // went.
 func TestEBPFBudget(t *testing.T) {
 	const second = int64(time.Second)
+	memory := int64(Limits{}.memory())
 	for _, row := range []struct {
 		name        string
 		cpu, memory func(s int64) int64 // the use by then, and then
@@ -22,12 +23,12 @@ func TestEBPFBudget(t *testing.T) {
 	}{
 		{"memory", func(int64) int64 { return 0 }, func(s int64) int64 {
 			if s < 7 {
-				return maxMemory*8/10 + 1
+				return memory*8/10 + 1
 			}
 			if s < 12 {
-				return maxMemory * 75 / 100 // neither up nor down
+				return memory * 75 / 100 // neither up nor down
 			}
-			return maxMemory * 7 / 10
+			return memory * 7 / 10
 		}, nil},
 		{"CPU", func(s int64) int64 { return min(s, 7)*second*9/10 + max(0, min(s, 12)-7)*second*3/4 }, func(int64) int64 { return 0 }, nil},
 		{

@@ -23,6 +23,8 @@ type ebpfFlags struct {
 	paths   []string
 	side    string
 	ring    string
+	memory  string
+	cpu     float64
 	// why says why the source was chosen; "" where the user named another.
 	why string
 }
@@ -35,7 +37,9 @@ func (o *ebpfFlags) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.comms, "comm", nil, "with --ebpf: only threads of this name, at most 15 bytes (repeatable)")
 	f.StringArrayVar(&o.paths, "unix", nil, "with --ebpf: the AF_UNIX socket that a server listens on (repeatable)")
 	f.StringVar(&o.side, "side", "server", "with --ebpf: the side of connections to look at: server, client or both")
-	f.StringVar(&o.ring, "ring", "64MiB", "with --ebpf: size of the data ring")
+	f.StringVar(&o.ring, "ring", "64MiB", "with --ebpf: size of the data ring, from 64KiB; a 64th of it, but at least 1MiB, is that of the control ring")
+	f.StringVar(&o.memory, "max-memory", "512MiB", "with --ebpf: copy less, bodies first, when the recording uses more than 80 % of this memory besides the rings")
+	f.Float64Var(&o.cpu, "max-cpu", 1, "with --ebpf: likewise of this many cores, what it costs the servers included")
 }
 
 // filtered reports whether something says what to record.
@@ -56,15 +60,30 @@ func (o *ebpfFlags) check(used bool, ports []int) error {
 	default:
 		return usage(seeRecord, "side %q: want server, client or both", o.side)
 	}
-	if _, err := parseSize(o.ring); err != nil {
+	if _, err := parseSize(o.ring, mostRing); err != nil {
 		return usage("such as --ring 64MiB", "ring: %w", err)
+	}
+	if _, err := parseSize(o.memory, mostMemory); err != nil {
+		return usage("such as --max-memory 512MiB", "max-memory: %w", err)
+	}
+	if !(o.cpu > 0 && o.cpu <= 1024) {
+		return usage("such as --max-cpu 0.5", "--max-cpu %g: want a number of cores above 0", o.cpu)
 	}
 	return nil
 }
 
+// limits are what the recording may use.
+func (o *ebpfFlags) limits() (recorder.Limits, error) {
+	memory, err := parseSize(o.memory, mostMemory)
+	if err != nil {
+		return recorder.Limits{}, fmt.Errorf("max-memory: %w", err)
+	}
+	return recorder.Limits{Memory: int64(memory), CPU: o.cpu}, nil
+}
+
 // options are the flags as the kernel side takes them.
 func (o *ebpfFlags) options(ports []int, keyLog bool) (bpf.Options, error) {
-	size, err := parseSize(o.ring)
+	size, err := parseSize(o.ring, mostRing)
 	if err != nil {
 		return bpf.Options{}, fmt.Errorf("ring: %w", err)
 	}
@@ -83,8 +102,14 @@ func (o *ebpfFlags) options(ports []int, keyLog bool) (bpf.Options, error) {
 	return opts, nil
 }
 
-// parseSize reads a number of bytes, with KiB, MiB or GiB behind it.
-func parseSize(text string) (int, error) {
+// What --ring and --max-memory may be at most.
+const (
+	mostRing   = 1 << 30
+	mostMemory = 1 << 40
+)
+
+// parseSize reads a number of bytes, with KiB, MiB or GiB behind it, up to most.
+func parseSize(text string, most int) (int, error) {
 	shift := 0
 	number := text
 	for unit, by := range map[string]int{"KiB": 10, "MiB": 20, "GiB": 30} {
@@ -93,8 +118,8 @@ func parseSize(text string) (int, error) {
 		}
 	}
 	n, err := strconv.Atoi(number)
-	if err != nil || n <= 0 || n > 1<<30>>shift {
-		return 0, fmt.Errorf("size %q: want 1 to 1GiB, such as 64MiB", text)
+	if err != nil || n <= 0 || n > most>>shift {
+		return 0, fmt.Errorf("size %q: want 1 to %dGiB, such as 64MiB", text, most>>30)
 	}
 	return n << shift, nil
 }
@@ -112,7 +137,11 @@ func openEBPF(o *recordFlags) (recorder.Source, error) {
 	if err := preflight(use, hostcheck.Want{RingBytes: int64(opts.RingBytes)}); err != nil {
 		return nil, err
 	}
-	src, err := recorder.OpenEBPF(opts)
+	limits, err := o.ebpf.limits()
+	if err != nil {
+		return nil, err
+	}
+	src, err := recorder.OpenEBPF(opts, limits)
 	if err != nil {
 		return nil, &exitError{exitUsage, err, "see lambdac doctor; --iface any captures packets instead"}
 	}
