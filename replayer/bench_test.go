@@ -147,10 +147,10 @@ func (s *benchSum) report(b *testing.B, prefix string) {
 	b.ReportMetric(float64(quantile(s.p99, 0.5))/1000, prefix+"lag-p99-ms")
 }
 
-func benchReplay(b *testing.B, target string, perS float64, hold time.Duration) (ok int, p50, p99 int64) {
+func benchReplay(b *testing.B, target string, perS float64, hold time.Duration, injected ...string) (ok int, p50, p99 int64) {
 	n := int(perS * hold.Seconds())
 	out := &memory{}
-	cfg := Config{Target: target, Loads: []Load{{PerS: perS}}, Hold: hold, Seed: 1}
+	cfg := Config{Target: target, Loads: []Load{{PerS: perS}}, Hold: hold, Seed: 1, Faults: faults(b, injected...)}
 	res, err := Run(b.Context(), cfg, chatTrace(n, time.Duration(1e9/perS)), out)
 	if err != nil {
 		b.Fatal(err)
@@ -250,4 +250,25 @@ func BenchmarkSchedule(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkIdleFaults is a second of replay in turns without faults and with
+// three that fall on none of its requests: the CPU time of the second, per
+// stream, by that of the first.
+func BenchmarkIdleFaults(b *testing.B) {
+	target := startStub(b)
+	var without, with benchSum
+	idle := []string{"http-429,model=none", "cut,share=0.0001%", "delay,from=900ms,for=100ms,path=/nowhere"}
+	for i := range b.N {
+		turns := []func(){
+			func() { without.time(func() (int, int64, int64) { return benchReplay(b, target, 1000, time.Second) }) },
+			func() { with.time(func() (int, int64, int64) { return benchReplay(b, target, 1000, time.Second, idle...) }) },
+		}
+		turns[i%2]()
+		turns[1-i%2]()
+	}
+	without.report(b, "without-")
+	with.report(b, "")
+	b.ReportMetric(with.cpuPerStream()/without.cpuPerStream(), "cpu/without")
+	b.ReportMetric(0, "ns/op")
 }

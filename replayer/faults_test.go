@@ -13,7 +13,7 @@ import (
 	"github.com/lambdac/lambdac/trace"
 )
 
-func faults(t *testing.T, flags ...string) (specs []fault.Spec) {
+func faults(t testing.TB, flags ...string) (specs []fault.Spec) {
 	t.Helper()
 	for _, flag := range flags {
 		s, err := fault.ParseFlag(flag)

@@ -50,11 +50,11 @@ type eventBody struct {
 	reader  llmwire.EventReader
 	edit    edit
 
+	buf   []byte
 	raw   []byte // read, and not passed yet
 	start int64  // of raw in the stream
 	seen  int    // events so far, comments not counted
 	out   []piece
-	ended bool // the body's own end came
 	shut  bool // nothing more passes
 	whole []byte
 }
@@ -95,11 +95,13 @@ func (b *eventBody) Read(p []byte) (int, error) {
 	}
 }
 
-// fill reads once from the service.
+// fill reads once from the service. All that came before has been read.
 func (b *eventBody) fill() {
-	buf := make([]byte, 16<<10)
-	n, err := b.body.Read(buf)
-	b.take(b.opening.Feed(buf[:n]))
+	if b.buf == nil {
+		b.buf = make([]byte, 16<<10)
+	}
+	n, err := b.body.Read(b.buf)
+	b.take(b.opening.Feed(b.buf[:n]))
 	if err == nil {
 		return
 	}

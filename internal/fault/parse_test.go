@@ -99,8 +99,14 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, members := range []map[string]any{
-		{}, {"type": 5}, {"type": "delay", "window": "10s"}, {"type": "delay", "window": nil}, {"type": "delay", "name": ""},
-		{"type": "delay", "window": map[string]any{"until": "5s"}}, {"type": "delay", "delay": []any{1}}, {"type": "delay", "retryAfter": "x", "retry_after": "y"},
+		{},
+		{"type": 5},
+		{"type": "delay", "window": "10s"},
+		{"type": "delay", "window": nil},
+		{"type": "delay", "name": ""},
+		{"type": "delay", "window": map[string]any{"until": "5s"}},
+		{"type": "delay", "delay": []any{1}},
+		{"type": "delay", "retryAfter": "x", "retry_after": "y"},
 	} {
 		var fault *Error
 		if _, err := Parse(members); !errors.As(err, &fault) || fault.Hint == "" {

@@ -144,7 +144,7 @@ func (p *pipeline) byWords(question string) document {
 }
 
 func common(text string, words []string) (n int) {
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		if slices.Contains(words, w) {
 			n++
 		}

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -262,8 +263,8 @@ func TestBadRules(t *testing.T) {
 		{Rule{Path: "/search", Columns: []string{"$.a", ""}}, "rules[0].columns[1]"},
 		{Rule{Path: "/search", QueryVector: "$.v[x]"}, "rules[0].query_vector"},
 	} {
-		err := CheckRules([]Rule{tt.rule})
-		if told, ok := err.(*Error); !ok || told.Field != tt.field || told.Hint == "" {
+		var told *Error
+		if err := CheckRules([]Rule{tt.rule}); !errors.As(err, &told) || told.Field != tt.field || told.Hint == "" {
 			t.Errorf("%+v: %v, want an error of %s with a hint", tt.rule, err, tt.field)
 		}
 	}
