@@ -12,7 +12,7 @@ export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 # its tests are whole processes, which the detector slows past their deadlines.
 CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim
 
-.PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env clean
+.PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env datasets clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
@@ -68,6 +68,10 @@ second-opinion: ## gitleaks beside the detectors and the audit; a module of its 
 
 calibrate: ## the full calibration tables and all demo seeds; an hour or so
 	LAMBDAC_CALIBRATE=1 $(GO) test -timeout 3h -run 'Calibrat' -v ./...
+
+datasets: ## the small traces and runs of datasets/data, from the simulated server
+	rm -rf datasets/data
+	$(GO) run ./internal/datagen -o datasets/data
 
 python-env: ## a Python with the pinned readers and API clients that the interoperability tests use
 	python3 -m venv .venv

@@ -97,7 +97,7 @@ Results go to stdout, progress and messages to stderr. Exit codes:
 		return &exitError{code: exitUsage, err: err, hint: "see lambdac " + commandPath(c) + " --help"}
 	})
 	root.AddCommand(
-		newRecord(), newSanitize(), newShow(), newImport(), newExport(), newReplay(), newRun(), newMerge(), newAnalyze(), newCompare(),
+		newRecord(), newSanitize(), newShow(), newImport(), newExport(), newDatasets(), newReplay(), newRun(), newMerge(), newAnalyze(), newCompare(),
 		newFaultProxy(), newSim(), newDemo(), newDoctor(), newVersion(),
 	)
 	return root

@@ -45,6 +45,7 @@ var ours = map[string]struct {
 	"internal/telemetry":  {[]string{"trace"}, "samples of host, GPUs, servers and client on one clock"},
 	"datasets":            {[]string{"trace", "trace/tracedir", "internal/llmwire", "internal/tokens"}, "other people's traces, and ours for others"},
 
+	"internal/datagen":          {[]string{"trace", "trace/tracedir", "internal/twin", "analyzer"}, "makes the datasets; make datasets only"},
 	"internal/kerneltest":       {nil, "runs test binaries on other kernels; make test-kernel only"},
 	"internal/kerneltest/guest": {nil, "the only program on those"},
 }

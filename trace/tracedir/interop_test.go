@@ -73,6 +73,37 @@ func TestOtherReaders(t *testing.T) {
 	}
 }
 
+// TestDatasetsInOtherReaders: DuckDB, pyarrow and polars agree on every value of
+// every file of the repository's datasets, which is what a researcher opens
+// first, and on those with lists they agree with what is read here.
+func TestDatasetsInOtherReaders(t *testing.T) {
+	testenv.Long(t)
+	files, err := filepath.Glob("../../datasets/data/*/*/*.parquet")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no datasets: %v", err)
+	}
+	if out := runPython(t, "agree.py", files...); strings.Count(out, "rows equal") != len(files) {
+		t.Errorf("%d files:\n%s", len(files), out)
+	}
+	var args []string
+	for _, name := range []string{"agentic", "healthy"} {
+		path := filepath.Join("../../datasets/data", name)
+		want := make(map[string][]map[string]any)
+		for _, row := range collect[trace.Record](t, open(t, path)) {
+			want[tableRequests] = append(want[tableRequests], columns(reflect.ValueOf(row).Elem()))
+		}
+		expected := filepath.Join(t.TempDir(), "want.json")
+		data, err := json.Marshal(want)
+		if err := errors.Join(err, os.WriteFile(expected, data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, path, expected)
+	}
+	if out := runPython(t, "compare.py", args...); strings.Count(out, "equal") != 6 {
+		t.Errorf("two datasets, three readers:\n%s", out)
+	}
+}
+
 // columns is a row as JSON: column name to value. Bytes become hexadecimal.
 func columns(v reflect.Value) map[string]any {
 	row := make(map[string]any)
