@@ -19,8 +19,10 @@ type aside struct {
 	telemetry Telemetry
 	marks     []trace.Mark
 	warnings  []string
-	// features are those of each request that has any, by a hash of its id.
+	// features are those of each request that has any, by a hash of its id; rows
+	// are the same in the order of the files.
 	features map[uint64]*feature
+	rows     []*feature
 }
 
 // feature is the part of a request's features that is kept: texts are not, and
@@ -73,7 +75,7 @@ func readAside(d *tracedir.Dir) (*aside, error) {
 		if a.features[id] != nil {
 			twice++
 		}
-		a.features[id] = kept
+		a.features[id], a.rows = kept, append(a.rows, kept)
 	}
 	if twice > 0 {
 		a.warnings = append(a.warnings, fmt.Sprintf("features: %s of a request id that is there already: the last counts", countAre(twice, "row")))

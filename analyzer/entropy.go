@@ -69,7 +69,7 @@ const (
 // entropyOf takes the clusters of the features. It is nil where there are no
 // features at all.
 func entropyOf(loads []*load, seen *aside, seed uint64) *Entropy {
-	if len(seen.features) == 0 {
+	if len(seen.rows) == 0 {
 		return nil
 	}
 	out := &Entropy{Verdict: Insufficient, Answers: []LoadEntropy{}, Change: Effect{Unit: "bits"}}
@@ -80,7 +80,7 @@ func entropyOf(loads []*load, seen *aside, seed uint64) *Entropy {
 	}
 	at := placeOfRuns(loads)
 	method := ""
-	for _, f := range seen.features {
+	for _, f := range seen.rows {
 		load, judged := at[f.run]
 		if !judged {
 			continue
@@ -193,7 +193,7 @@ func (e *Entropy) compare(loads []*load, seen *aside, seed uint64) {
 func pairAnswers(loads []*load, seen *aside, low, high float64) []pairedClusters {
 	at := placeOfRuns(loads)
 	byPrompt := make(map[uint64]*pairedClusters)
-	for _, f := range seen.features {
+	for _, f := range seen.rows {
 		load, judged := at[f.run]
 		if !judged || f.out == nil {
 			continue

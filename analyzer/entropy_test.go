@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/trace"
 	"github.com/lambdac/lambdac/trace/tracedir"
 )
@@ -83,10 +82,7 @@ func similar(rng *rand.Rand, n int, s float64) [][]float64 {
 
 // Within five minutes of an answer every 5 s.
 func TestCalibrateSteadyState(t *testing.T) {
-	n := 200
-	if testenv.Calibrating() {
-		n = 1000
-	}
+	n := scale(200, 1000)
 	for _, c := range []struct{ cosine, least, most float64 }{{0.84, 0, 0.02}, {0.80, 0, 0.02}, {0.93, 0.93, 1}} {
 		checkShare(t, fmt.Sprintf("mean cosine %g", c.cosine), n, c.least, c.most, func(i int) bool {
 			var l LoadSteady

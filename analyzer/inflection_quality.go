@@ -37,6 +37,9 @@ func qualityFall(loads []observedLoad, seed uint64) Inflection {
 	trend := q.trend(seed)
 	pairs := q.pairs()
 	best := strongest(pairs, trend)
+	if best.fall.n < 2 {
+		return out.lacks("questions that are answered in full and scored at two loads")
+	}
 	out.Effect = best.effect()
 	out.PValue = new(max(trend.P, best.p))
 	out.Evidence = append(out.Evidence, best.throughput(), best.quality(), trendEvidence(trend, q.runs()))
@@ -61,89 +64,6 @@ func qualityFall(loads []observedLoad, seed uint64) Inflection {
 	return out
 }
 
-// quality are the runs with probes. Scores are by question, NaN where a run has
-// none.
-type quality struct {
-	loads     []qualityLoad
-	questions map[string]int
-}
-
-type qualityLoad struct {
-	perS float64
-	runs []qualityRun
-}
-
-// qualityRun is one run: the mean score of each question, and what was left out.
-type qualityRun struct {
-	order        int32
-	throughput   float64
-	scores       []float64
-	asked        int
-	cut, noScore int
-}
-
-// newQuality takes the runs that asked probes. Throughput is tokens per second
-// where all runs counted them, else answers per second. Answers that were cut or
-// failed say nothing of accuracy and are left out and counted.
-func newQuality(loads []observedLoad) quality {
-	q := quality{questions: make(map[string]int)}
-	tokens := true
-	for _, l := range loads {
-		for _, r := range l.runs {
-			tokens = tokens && r.OutputTokens > 0
-			for _, p := range r.Probes {
-				if _, known := q.questions[p.ID]; !known {
-					q.questions[p.ID] = len(q.questions)
-				}
-			}
-		}
-	}
-	for _, l := range loads {
-		at := qualityLoad{perS: l.perS}
-		for _, r := range l.runs {
-			if len(r.Probes) > 0 && r.Level.Seconds() > 0 {
-				at.runs = append(at.runs, q.newRun(r, tokens))
-			}
-		}
-		if len(at.runs) > 0 {
-			q.loads = append(q.loads, at)
-		}
-	}
-	return q
-}
-
-func (q *quality) newRun(r *ObservedRun, tokens bool) qualityRun {
-	out := qualityRun{order: r.Level.Order, scores: make([]float64, len(q.questions)), asked: len(r.Probes)}
-	out.throughput = float64(r.Answered) / r.Level.Seconds()
-	if tokens {
-		out.throughput = float64(r.OutputTokens) / r.Level.Seconds()
-	}
-	n := make([]float64, len(q.questions))
-	for _, p := range r.Probes {
-		switch {
-		case p.Cut:
-			out.cut++
-		case p.Score == nil:
-			out.noScore++
-		default:
-			out.scores[q.questions[p.ID]] += *p.Score
-			n[q.questions[p.ID]]++
-		}
-	}
-	for i := range n {
-		out.scores[i] /= n[i] // NaN where there is none
-	}
-	return out
-}
-
-func (q *quality) runs() int {
-	n := 0
-	for _, l := range q.loads {
-		n += len(l.runs)
-	}
-	return n
-}
-
 // lacks says what the data lack altogether.
 func (q *quality) lacks() string {
 	switch {
@@ -165,50 +85,6 @@ func (q *quality) lacks() string {
 		return fmt.Sprintf("more runs: %d at %d loads can give no p below %.2g; 4 runs a load, or 3 loads", len(x), len(q.loads), least)
 	}
 	return ""
-}
-
-// centred are the means of the runs over questions, each question less its own
-// mean over all runs, so that a question which a run lacks moves nothing.
-func (q *quality) centred() (x, y, order []float64, group []int) {
-	var all []qualityRun
-	for _, l := range q.loads {
-		all = append(all, l.runs...)
-	}
-	base := meanScores(all)
-	for g, l := range q.loads {
-		for _, r := range l.runs {
-			if d, ok := meanOver(r.scores, base); ok {
-				x, y, order, group = append(x, l.perS), append(y, d), append(order, float64(r.order)), append(group, g)
-			}
-		}
-	}
-	return x, y, order, group
-}
-
-// meanScores are the means of runs, by question; NaN where none has it.
-func meanScores(runs []qualityRun) []float64 {
-	out := make([]float64, len(runs[0].scores))
-	for i := range out {
-		n := 0.0
-		for _, r := range runs {
-			if !math.IsNaN(r.scores[i]) {
-				out[i], n = out[i]+r.scores[i], n+1
-			}
-		}
-		out[i] /= n
-	}
-	return out
-}
-
-// meanOver is the mean of scores less a base, over the questions that have both.
-func meanOver(scores, base []float64) (mean float64, ok bool) {
-	n := 0.0
-	for i, s := range scores {
-		if d := s - base[i]; !math.IsNaN(d) {
-			mean, n = mean+d, n+1
-		}
-	}
-	return mean / n, n > 0
 }
 
 // trend tests that quality falls with load.
@@ -330,6 +206,8 @@ func fallOf(low, high *qualityLoad) fall {
 func strongest(pairs []qualityPair, trend stats.TestResult) qualityPair {
 	rank := func(p qualityPair) (grade int, size float64) {
 		switch sized := p.gain >= minGain && p.fall.point <= -minFall; {
+		case p.fall.n < 2:
+			return -1, 0
 		case sized && p.p < alpha && trend.P < alpha:
 			return 2, -p.fall.point
 		case sized:
@@ -365,19 +243,6 @@ func (p *qualityPair) effect() Effect {
 		low, high = min(low, i.Low+p.fall.point), max(high, i.High+p.fall.point)
 	}
 	out.Point, out.Low, out.High = finite(100*p.fall.point), finite(100*low), finite(100*high)
-	return out
-}
-
-// means of the runs, each question less its mean at this load: only their spread
-// counts.
-func (l *qualityLoad) means() []float64 {
-	base := meanScores(l.runs)
-	var out []float64
-	for _, r := range l.runs {
-		if d, ok := meanOver(r.scores, base); ok {
-			out = append(out, d)
-		}
-	}
 	return out
 }
 

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -194,10 +193,7 @@ func TestQuietTail(t *testing.T) {
 }
 
 func TestCalibrateQuietTail(t *testing.T) {
-	n := 200
-	if testenv.Calibrating() {
-		n = 1000
-	}
+	n := scale(200, 1000)
 	for _, c := range []struct {
 		name  string
 		ratio float64

@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
-	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -54,18 +50,75 @@ func probed(rng *rand.Rand, loads []float64, r, questions int, runSD, fallAtTop 
 }
 
 func TestQualityFall(t *testing.T) {
-	loads := []float64{10, 20, 30, 40, 50, 60, 70, 80}
-	fell := Inflections(probed(rand.New(rand.NewPCG(1, 1)), loads, 3, 300, 0.02, 0.08))[0]
-	if fell.Verdict != Found || *fell.Effect.Low > -8 || *fell.Effect.High < -8 {
-		t.Errorf("a fall of 8 points: %+v", fell)
+	eachProbe := func(o *Observation, f func(run *ObservedRun, p *Probe)) {
+		for i := range o.Runs {
+			for j := range o.Runs[i].Probes {
+				f(&o.Runs[i], &o.Runs[i].Probes[j])
+			}
+		}
+	}
+	highest := func(run *ObservedRun) bool { return run.Level.OfferedPerS == 80 }
+	rows := []struct {
+		name      string
+		runs      int
+		fall      float64
+		change    func(o *Observation)
+		verdict   Verdict
+		indicated bool
+		says      string
+	}{
+		{"8 points", 3, 0.08, nil, Found, true, "accuracy falls by 8"},
+		{"one run a load", 1, 0.08, nil, Insufficient, false, "replicate"},
+		{"no probe", 3, 0.08, func(o *Observation) {
+			for i := range o.Runs {
+				o.Runs[i].Probes = nil
+			}
+		}, Insufficient, false, "replay with probes"},
+		{"one load", 3, 0.08, func(o *Observation) { o.Runs = o.Runs[:3] }, Insufficient, false, "two loads"},
+		{"two loads, two runs", 2, 0.5, func(o *Observation) { o.Runs = append(o.Runs[:2], o.Runs[14:]...) }, Insufficient, false, "4 runs a load"},
+		{"throughput does not rise", 3, 0.08, func(o *Observation) {
+			for i := range o.Runs {
+				o.Runs[i].Answered = 6000
+			}
+		}, NotFound, false, "throughput rises by less"},
+		{"always right", 3, 0, func(o *Observation) {
+			eachProbe(o, func(_ *ObservedRun, p *Probe) { p.Score = new(1.0) })
+		}, NotFound, false, "accuracy does not fall"},
+		{"few questions", 3, -0.05, nil, Insufficient, false, "questions to see a fall of 1 point"},
+		{"failed answers are not wrong ones", 3, 0, func(o *Observation) {
+			eachProbe(o, func(r *ObservedRun, p *Probe) {
+				if p.Score = new(1.0); highest(r) && len(p.ID) < 3 {
+					p.Score = nil
+				}
+			})
+		}, NotFound, false, "accuracy does not fall"},
+		{"nor are cut ones", 3, 0, func(o *Observation) {
+			eachProbe(o, func(r *ObservedRun, p *Probe) {
+				p.Cut = highest(r) && len(p.ID) < 3
+				if p.Score = new(1.0); p.Cut {
+					p.Score = new(0.0)
+				}
+			})
+		}, NotFound, false, "accuracy does not fall"},
+		{"nothing scored", 3, 0, func(o *Observation) {
+			eachProbe(o, func(_ *ObservedRun, p *Probe) { p.Score = nil })
+		}, Insufficient, false, "scored at two loads"},
+	}
+	for _, row := range rows {
+		o := probed(rand.New(rand.NewPCG(1, 1)), []float64{10, 20, 30, 40, 50, 60, 70, 80}, row.runs, 300, 0.02, row.fall)
+		if row.change != nil {
+			row.change(&o)
+		}
+		got := Inflections(o)[0]
+		checkInflection(t, row.name, got, row.verdict, row.indicated, row.says)
+		if row.verdict == Found && (*got.Effect.Low > -8 || *got.Effect.High < -8) {
+			t.Errorf("%s: %g to %g points do not cover -8", row.name, *got.Effect.Low, *got.Effect.High)
+		}
 	}
 }
 
 func TestCalibrateQualityFall(t *testing.T) {
-	n := 200
-	if testenv.Calibrating() {
-		n = 1000
-	}
+	n := scale(200, 1000)
 	loads := []float64{10, 20, 30, 40, 50, 60, 70, 80}
 	for _, c := range []struct {
 		name      string
@@ -86,24 +139,13 @@ func TestCalibrateQualityFall(t *testing.T) {
 // yes with its bounds, less two and a half standard errors of it.
 func checkShare(t *testing.T, name string, n int, least, most float64, yes func(i int) bool) {
 	t.Helper()
-	var hits atomic.Int64
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := range next {
-				if yes(i) {
-					hits.Add(1)
-				}
-			}
-		})
+	hits := 0
+	for _, hit := range parallel(n, yes) {
+		if hit {
+			hits++
+		}
 	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	share := float64(hits.Load()) / float64(n)
+	share := float64(hits) / float64(n)
 	slack := func(p float64) float64 { return 2.5 * math.Sqrt(p*(1-p)/float64(n)) }
 	t.Logf("%s: %.3f of %d, want %g to %g", name, share, n, least, most)
 	if share < least-slack(least) || share > most+slack(most) {

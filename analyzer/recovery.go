@@ -31,6 +31,11 @@ type FaultRecovery struct {
 	Kind string `json:"kind"`
 	// OfferedPerS is the load that was held when it ended; nil = none was.
 	OfferedPerS *float64 `json:"offered_per_s"`
+	// Noticed tells whether the requests due in its window missed the objectives
+	// by more than chance, and NoticedSeconds after how long from its start that
+	// was known; nil = none was due in it, or it was not noticed.
+	Noticed        *bool    `json:"noticed"`
+	NoticedSeconds *float64 `json:"noticed_seconds"`
 	// Seconds from its end to the first second from which each of the next 60
 	// met the objectives, and all of them together. Censored: not reached, it is
 	// more than Seconds.
@@ -151,6 +156,7 @@ func recoveryFrom(loads []*load, m *trace.Mark, objectives []Objective) FaultRec
 		return out
 	}
 	out.OfferedPerS = &l.perS
+	out.Noticed, out.NoticedSeconds = r.notice(m, objectives)
 	seconds := r.secondsFrom(m.EndUnixNs, len(objectives))
 	if len(seconds) < holdSeconds {
 		out.Missing = fmt.Sprintf("%d s of load behind the fault, there are %d: hold longer", holdSeconds, len(seconds))

@@ -84,12 +84,15 @@ func (r *run) see(w *row, objectives []Objective) {
 
 // take counts one row of the run's window.
 func (r *run) take(w *row, objectives []Objective) {
-	if len(w.Faults) > 0 {
-		r.faulted++
-		return
-	}
 	result := w.result()
 	class := result.Class()
+	if len(w.Faults) > 0 {
+		r.faulted++
+		if r.watched && class != trace.ClassExcluded {
+			r.struck = append(r.struck, r.moment(w, class, objectives))
+		}
+		return
+	}
 	r.tally.Add(&result)
 	if class == trace.ClassExcluded {
 		return

@@ -60,12 +60,12 @@ type repeat struct {
 // steadyStateOf takes the probes whose answers have token bins. It is nil where
 // there are no features at all.
 func steadyStateOf(loads []*load, seen *aside) *SteadyState {
-	if len(seen.features) == 0 {
+	if len(seen.rows) == 0 {
 		return nil
 	}
 	out := &SteadyState{Verdict: Insufficient, Method: "token_bins", Loads: []LoadSteady{}}
 	series := make(map[*run]map[string][]repeat)
-	for _, f := range seen.features {
+	for _, f := range seen.rows {
 		if f.run == nil || f.vector == nil {
 			continue
 		}
@@ -139,7 +139,7 @@ func loadSteady(l *load, series map[*run]map[string][]repeat) (LoadSteady, bool)
 
 // spaced are the answers that are 5 s apart at least, in order of time.
 func spaced(repeats []repeat) []repeat {
-	sorted := slices.SortedFunc(slices.Values(repeats), func(a, b repeat) int { return cmp.Compare(a.at, b.at) })
+	sorted := slices.SortedStableFunc(slices.Values(repeats), func(a, b repeat) int { return cmp.Compare(a.at, b.at) })
 	var out []repeat
 	for _, r := range sorted {
 		if n := len(out); n == 0 || r.at-out[n-1].at >= 0.98*steadySpacing {

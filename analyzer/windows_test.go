@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -42,10 +41,7 @@ func targetOf(t *testing.T, loads []*load, name string) Target {
 
 // False alarms of a P99 shift, of windows in which nothing changed.
 func TestCalibrateWindows(t *testing.T) {
-	n := 10
-	if testenv.Calibrating() {
-		n = 100
-	}
+	n := scale(10, 100)
 	for _, c := range []struct {
 		name string
 		draw func(*rand.Rand) float64

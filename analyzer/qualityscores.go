@@ -1,0 +1,143 @@
+package analyzer
+
+import "math"
+
+// quality are the runs with probes. Scores are by question, NaN where a run has
+// none.
+type quality struct {
+	loads     []qualityLoad
+	questions map[string]int
+}
+
+type qualityLoad struct {
+	perS float64
+	runs []qualityRun
+}
+
+// qualityRun is one run: the mean score of each question, and what was left out.
+type qualityRun struct {
+	order        int32
+	throughput   float64
+	scores       []float64
+	asked        int
+	cut, noScore int
+}
+
+// newQuality takes the runs that asked probes. Throughput is tokens per second
+// where all runs counted them, else answers per second. Answers that were cut or
+// failed say nothing of accuracy and are left out and counted.
+func newQuality(loads []observedLoad) quality {
+	q := quality{questions: make(map[string]int)}
+	tokens := true
+	for _, l := range loads {
+		for _, r := range l.runs {
+			tokens = tokens && r.OutputTokens > 0
+			for _, p := range r.Probes {
+				if _, known := q.questions[p.ID]; !known {
+					q.questions[p.ID] = len(q.questions)
+				}
+			}
+		}
+	}
+	for _, l := range loads {
+		at := qualityLoad{perS: l.perS}
+		for _, r := range l.runs {
+			if len(r.Probes) > 0 && r.Level.Seconds() > 0 {
+				at.runs = append(at.runs, q.newRun(r, tokens))
+			}
+		}
+		if len(at.runs) > 0 {
+			q.loads = append(q.loads, at)
+		}
+	}
+	return q
+}
+
+func (q *quality) newRun(r *ObservedRun, tokens bool) qualityRun {
+	out := qualityRun{order: r.Level.Order, scores: make([]float64, len(q.questions)), asked: len(r.Probes)}
+	out.throughput = float64(r.Answered) / r.Level.Seconds()
+	if tokens {
+		out.throughput = float64(r.OutputTokens) / r.Level.Seconds()
+	}
+	n := make([]float64, len(q.questions))
+	for _, p := range r.Probes {
+		switch {
+		case p.Cut:
+			out.cut++
+		case p.Score == nil:
+			out.noScore++
+		default:
+			out.scores[q.questions[p.ID]] += *p.Score
+			n[q.questions[p.ID]]++
+		}
+	}
+	for i := range n {
+		out.scores[i] /= n[i] // NaN where there is none
+	}
+	return out
+}
+
+func (q *quality) runs() int {
+	n := 0
+	for _, l := range q.loads {
+		n += len(l.runs)
+	}
+	return n
+}
+
+// centred are the means of the runs over questions, each question less its own
+// mean over all runs, so that a question which a run lacks moves nothing.
+func (q *quality) centred() (x, y, order []float64, group []int) {
+	var all []qualityRun
+	for _, l := range q.loads {
+		all = append(all, l.runs...)
+	}
+	base := meanScores(all)
+	for g, l := range q.loads {
+		for _, r := range l.runs {
+			if d, ok := meanOver(r.scores, base); ok {
+				x, y, order, group = append(x, l.perS), append(y, d), append(order, float64(r.order)), append(group, g)
+			}
+		}
+	}
+	return x, y, order, group
+}
+
+// meanScores are the means of runs, by question; NaN where none has it.
+func meanScores(runs []qualityRun) []float64 {
+	out := make([]float64, len(runs[0].scores))
+	for i := range out {
+		n := 0.0
+		for _, r := range runs {
+			if !math.IsNaN(r.scores[i]) {
+				out[i], n = out[i]+r.scores[i], n+1
+			}
+		}
+		out[i] /= n
+	}
+	return out
+}
+
+// meanOver is the mean of scores less a base, over the questions that have both.
+func meanOver(scores, base []float64) (mean float64, ok bool) {
+	n := 0.0
+	for i, s := range scores {
+		if d := s - base[i]; !math.IsNaN(d) {
+			mean, n = mean+d, n+1
+		}
+	}
+	return mean / n, n > 0
+}
+
+// means of the runs, each question less its mean at this load: only their spread
+// counts.
+func (l *qualityLoad) means() []float64 {
+	base := meanScores(l.runs)
+	var out []float64
+	for _, r := range l.runs {
+		if d, ok := meanOver(r.scores, base); ok {
+			out = append(out, d)
+		}
+	}
+	return out
+}
