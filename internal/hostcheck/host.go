@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -45,6 +46,10 @@ type Host struct {
 	ClockSource string
 	// ClockSynced reports whether the clock is held to a reference.
 	ClockSynced *bool
+	// KernelTLS reports whether the kernel encrypts for programs that ask it to
+	// (kTLS); KernelTLSConns is how many connections it does that for now.
+	KernelTLS      *bool
+	KernelTLSConns *int
 	// UprobeMulti reports whether the kernel has the multi-uprobe link; nil is
 	// judged by the release.
 	UprobeMulti *bool
@@ -66,6 +71,7 @@ func Read(root fs.FS) Host {
 		CPUs:         cpus(text(root, "sys/devices/system/cpu/online")),
 		ClockSource:  text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
 	}
+	h.KernelTLS, h.KernelTLSConns = kernelTLS(root)
 	h.Caps = readCaps(root)
 	h.UserNamespace = inUserNamespace(root)
 	h.PIDNamespace = inPIDNamespace(root)
@@ -119,6 +125,27 @@ func lockdown(root fs.FS) string {
 	_, rest, _ := strings.Cut(string(said), "[")
 	mode, _, _ := strings.Cut(rest, "]")
 	return mode
+}
+
+// kernelTLS reads whether the protocol is there, and its counts of connections.
+func kernelTLS(root fs.FS) (loaded *bool, conns *int) {
+	protocols := text(root, "proc/sys/net/ipv4/tcp_available_ulp")
+	if protocols == "" && !exists(root, "proc/sys/net/ipv4/tcp_available_ulp") {
+		return nil, nil
+	}
+	loaded = new(slices.Contains(strings.Fields(protocols), "tls"))
+	for line := range strings.Lines(text(root, "proc/self/net/tls_stat")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.Atoi(strings.TrimSpace(value))
+		if err != nil || name != "TlsCurrTxSw" && name != "TlsCurrTxDevice" {
+			continue
+		}
+		if conns == nil {
+			conns = new(0)
+		}
+		*conns += n
+	}
+	return loaded, conns
 }
 
 // cpus counts the processors in a list such as 0-3,8; 0 where it is no list.

@@ -17,7 +17,7 @@ type Want struct {
 func (h *Host) Judge(want Want) []Finding {
 	findings := []Finding{
 		h.kernel(), h.btf(), h.lockdown(), h.namespaces(), h.capabilities(),
-		h.tlsCapabilities(), h.otherUsers(), h.packets(), h.uprobes(), h.seccomp(),
+		h.tlsCapabilities(), h.otherUsers(), h.packets(), h.uprobes(), h.seccomp(), h.kernelTLS(),
 		h.memory(want.RingBytes), h.jit(), h.tracing(), h.perfEvents(), h.processors(), h.clock(),
 	}
 	for i := range findings {
@@ -240,6 +240,24 @@ func (h *Host) clock() Finding {
 		}
 	}
 	return ok("clock", "held to a reference%s", source)
+}
+
+// kernelTLS: what a program writes by its library is read there, whoever
+// encrypts it; what it sends without the library is encrypted on its way.
+func (h *Host) kernelTLS() Finding {
+	const check = "kernel TLS"
+	switch {
+	case h.KernelTLS == nil:
+		return ok(check, "unknown")
+	case !*h.KernelTLS:
+		return ok(check, "not loaded: no connection uses it")
+	case h.KernelTLSConns != nil && *h.KernelTLSConns > 0:
+		return Finding{
+			check, StateLimited, fmt.Sprintf("%d connections use it: files that go out by sendfile are counted, not read", *h.KernelTLSConns),
+			[]Use{UseTLS}, "turn it off in the server, such as by ssl_conf_command Options -KTLS in nginx",
+		}
+	}
+	return ok(check, "loaded, and no connection uses it now")
 }
 
 func (h *Host) tracing() Finding {

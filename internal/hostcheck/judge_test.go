@@ -104,6 +104,11 @@ func TestBadConditions(t *testing.T) {
 		{"no meminfo", map[string]string{"proc/meminfo": ""}, 1, "memory", limited, []Use{UseEBPF, UseTLS}, "unknown", "mount /proc"},
 		{"one processor", map[string]string{"sys/devices/system/cpu/online": "0\n"}, 0, "processors", limited, []Use{UseEBPF, UseTLS, UseIface}, "one", "loss"},
 		{"slow clock", map[string]string{"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n"}, 0, "clock", limited, []Use{UseEBPF, UseTLS, UseIface}, "hpet", "tsc"},
+		{"no kernel TLS", map[string]string{"proc/sys/net/ipv4/tcp_available_ulp": "espintcp mptcp\n"}, 0, "kernel TLS", StateOK, []Use{}, "not loaded", ""},
+		{"kernel TLS", map[string]string{"proc/sys/net/ipv4/tcp_available_ulp": "espintcp mptcp tls\n"}, 0, "kernel TLS", StateOK, []Use{}, "no connection", ""},
+		{"kernel TLS in use", map[string]string{
+			"proc/sys/net/ipv4/tcp_available_ulp": "tls\n", "proc/self/net/tls_stat": "TlsCurrTxSw                     \t2\nTlsCurrRxSw                     \t3\nTlsCurrTxDevice                 \t1\n",
+		}, 0, "kernel TLS", limited, []Use{UseTLS}, "3 connections", "KTLS"},
 		{"free clock", map[string]string{"unsynced": "x"}, 0, "clock", limited, []Use{}, "not held", "NTP"},
 	}
 	for _, row := range rows {
