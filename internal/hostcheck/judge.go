@@ -254,7 +254,8 @@ func (h *Host) kernelTLS() Finding {
 	case h.KernelTLSConns != nil && *h.KernelTLSConns > 0:
 		return Finding{
 			check, StateLimited, fmt.Sprintf("%d connections use it: files that go out by sendfile are counted, not read", *h.KernelTLSConns),
-			[]Use{UseTLS}, "turn it off in the server, such as by ssl_conf_command Options -KTLS in nginx",
+			[]Use{UseTLS},
+			"turn it off in the server, such as by ssl_conf_command Options -KTLS in nginx",
 		}
 	}
 	return ok(check, "loaded, and no connection uses it now")
