@@ -28,9 +28,11 @@ type run struct {
 	probes  []Probe
 	// bins are the token counts of the answers, in groups.
 	bins [][]float64
-	// moments are the requests of the window, kept where recovery is to be judged.
+	// moments are the requests of the window, kept where recovery is to be
+	// judged; struck are those that faults fell on.
 	watched      bool
 	moments      []moment
+	struck       []moment
 	met          int64
 	unmeasured   int64 // answered, without a time that an objective bounds
 	outputTokens int64

@@ -101,6 +101,12 @@ func recoveryLines(r *analyzer.Recovery) []string {
 		default:
 			line += fmt.Sprintf("within the objectives again %s after its end", seconds(*f.Seconds))
 		}
+		switch {
+		case f.NoticedSeconds != nil:
+			line += fmt.Sprintf(", noticed after %.2f s", *f.NoticedSeconds)
+		case f.Noticed != nil:
+			line += ", not noticed"
+		}
 		if f.OfferedPerS != nil {
 			line += fmt.Sprintf(", at %s/s", rate(f.OfferedPerS))
 		}
