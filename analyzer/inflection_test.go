@@ -84,7 +84,7 @@ func TestQualityFall(t *testing.T) {
 		{"always right", 3, 0, func(o *Observation) {
 			eachProbe(o, func(_ *ObservedRun, p *Probe) { p.Score = new(1.0) })
 		}, NotFound, false, "accuracy does not fall"},
-		{"few questions", 3, -0.05, nil, Insufficient, false, "questions to see a fall of 1 point"},
+		{"few questions", 3, -0.05, nil, Insufficient, false, "more runs"},
 		{"failed answers are not wrong ones", 3, 0, func(o *Observation) {
 			eachProbe(o, func(r *ObservedRun, p *Probe) {
 				if p.Score = new(1.0); highest(r) && len(p.ID) < 3 {
