@@ -161,9 +161,9 @@ func (r *run) join(w *joinedRow, seen *aside) {
 	if f.probe == "" || class == trace.ClassExcluded {
 		return
 	}
-	p := Probe{ID: f.probe, StartUnixNs: w.StartUnixNs, Score: f.score, Cut: w.cut()}
-	if class != trace.ClassOK {
-		p.Score = nil
+	p := Probe{ID: f.probe, StartUnixNs: w.StartUnixNs, Cut: w.cut()}
+	if class == trace.ClassOK {
+		p.Score, p.Answer = f.score, f.out
 	}
 	r.probes = append(r.probes, p)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lambdac/lambdac/analyzer/stats"
+	"github.com/lambdac/lambdac/trace"
 )
 
 // Entropy is the semantic entropy of prompts and answers: how much they differ
@@ -66,8 +67,9 @@ const (
 	maxPairs = 2000
 )
 
-// entropyOf takes the clusters of the features. It is nil where there are no
-// features at all.
+// entropyOf takes the clusters of the features; answers to a probe that are
+// numbered by their letters are no clusters of meaning. It is nil where there are
+// no features at all.
 func entropyOf(loads []*load, seen *aside, seed uint64) *Entropy {
 	if len(seen.rows) == 0 {
 		return nil
@@ -83,6 +85,9 @@ func entropyOf(loads []*load, seen *aside, seed uint64) *Entropy {
 	for _, f := range seen.rows {
 		load, judged := at[f.run]
 		if !judged {
+			continue
+		}
+		if f.method == trace.ClusterExact {
 			continue
 		}
 		method = max(method, f.method)
@@ -168,7 +173,7 @@ type pairedClusters struct {
 // compare tests whether answers differ more, or less, at the highest load.
 func (e *Entropy) compare(loads []*load, seen *aside, seed uint64) {
 	if len(e.Answers) == 0 {
-		e.Missing = "clusters of the answers in the features: replay with features of answers"
+		e.Missing = "clusters of the answers by meaning (out_cluster) in the features"
 		return
 	}
 	if len(e.Answers) < 2 {
@@ -195,7 +200,7 @@ func pairAnswers(loads []*load, seen *aside, low, high float64) []pairedClusters
 	byPrompt := make(map[uint64]*pairedClusters)
 	for _, f := range seen.rows {
 		load, judged := at[f.run]
-		if !judged || f.out == nil {
+		if !judged || f.out == nil || f.method == trace.ClusterExact {
 			continue
 		}
 		side := 0

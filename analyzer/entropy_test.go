@@ -47,6 +47,13 @@ func TestAnalyzeEntropy(t *testing.T) {
 	if e := analyzed(t, []levelPlan{{load: 10, n: 40, edit: meaning(4)}}).Entropy; e.Answers[0].Verdict != Insufficient || e.Answers[0].Estimator != "chao_shen" {
 		t.Errorf("40 answers: %+v", e)
 	}
+	exact := func(i int, r *trace.Record) {
+		meaning(4)(i, r)
+		r.Features.ClusterMethod, r.Features.InCluster = new(trace.ClusterExact), nil
+	}
+	if e := analyzed(t, []levelPlan{{load: 10, n: 100, edit: exact}}).Entropy; e.Prompts != nil || len(e.Answers) != 0 || e.Missing == "" {
+		t.Errorf("answers numbered for each probe: %+v", e)
+	}
 	if a := analyzed(t, []levelPlan{{load: 10, n: 40}}); a.Entropy != nil || a.SteadyState != nil {
 		t.Errorf("without features: %+v", a.Entropy)
 	}

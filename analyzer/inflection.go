@@ -74,6 +74,8 @@ type Probe struct {
 	Score *float64
 	// Cut: the answer ended at its token limit.
 	Cut bool
+	// Answer numbers the different answers to the question; nil = not known.
+	Answer *int32
 }
 
 // Inflections judges the three counter-intuitive turns of a service: throughput

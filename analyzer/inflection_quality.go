@@ -42,7 +42,7 @@ func qualityFall(loads []observedLoad, seed uint64) Inflection {
 	}
 	out.Effect = best.effect()
 	out.PValue = new(max(trend.P, best.p))
-	out.Evidence = append(out.Evidence, best.throughput(), best.quality(), trendEvidence(trend, q.runs()))
+	out.Evidence = append(out.Evidence, best.throughput(), best.quality(), trendEvidence(trend, q.runs()), best.selfAgreement())
 	out.Competing = append(q.leftOut(&best), q.drift(seed))
 	rose, fell := best.gain >= minGain, best.fall.point <= -minFall
 	need := math.Ceil(6.18 * best.fall.variance / (minFall * minFall))

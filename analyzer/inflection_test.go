@@ -117,6 +117,35 @@ func TestQualityFall(t *testing.T) {
 	}
 }
 
+// Answers that are no longer those of the low load are seen without knowing which
+// are right.
+func TestSelfAgreement(t *testing.T) {
+	for _, row := range []struct {
+		other int // every so many answers of the higher load is another
+		want  State
+		point float64
+	}{{10, Holds, -10}, {1000, Fails, 0}} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		o := probed(rng, []float64{10, 80}, 4, 200, 0.001, 0.1)
+		for i := range o.Runs {
+			for j := range o.Runs[i].Probes {
+				o.Runs[i].Probes[j].Answer = new(int32(0))
+				if o.Runs[i].Level.OfferedPerS == 80 && j%row.other == row.other-1 {
+					o.Runs[i].Probes[j].Answer = new(int32(1))
+				}
+			}
+		}
+		e := Inflections(o)[0].Evidence[3]
+		if e.Name != "self_agreement" || e.State != row.want || math.Abs(*e.Point-row.point) > 1e-9 {
+			t.Errorf("each %d: %+v, want %g points", row.other, e, row.point)
+		}
+	}
+	got := Inflections(probed(rand.New(rand.NewPCG(1, 1)), []float64{10, 80}, 4, 200, 0.001, 0.1))[0]
+	if e := got.Evidence[3]; e.State != Unknown || e.Text == "" {
+		t.Errorf("answers not numbered: %+v", e)
+	}
+}
+
 func TestCalibrateQualityFall(t *testing.T) {
 	n := scale(200, 1000)
 	loads := []float64{10, 20, 30, 40, 50, 60, 70, 80}

@@ -1,6 +1,11 @@
 package analyzer
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"github.com/lambdac/lambdac/analyzer/stats"
+)
 
 // quality are the runs with probes. Scores are by question, NaN where a run has
 // none.
@@ -16,9 +21,11 @@ type qualityLoad struct {
 
 // qualityRun is one run: the mean score of each question, and what was left out.
 type qualityRun struct {
-	order        int32
-	throughput   float64
-	scores       []float64
+	order      int32
+	throughput float64
+	scores     []float64
+	// answers are the numbers of the first answers, −1 where not known.
+	answers      []int32
 	asked        int
 	cut, noScore int
 }
@@ -54,7 +61,12 @@ func newQuality(loads []observedLoad) quality {
 }
 
 func (q *quality) newRun(r *ObservedRun, tokens bool) qualityRun {
-	out := qualityRun{order: r.Level.Order, scores: make([]float64, len(q.questions)), asked: len(r.Probes)}
+	out := qualityRun{
+		order: r.Level.Order, scores: make([]float64, len(q.questions)), answers: make([]int32, len(q.questions)), asked: len(r.Probes),
+	}
+	for i := range out.answers {
+		out.answers[i] = -1
+	}
 	out.throughput = float64(r.Answered) / r.Level.Seconds()
 	if tokens {
 		out.throughput = float64(r.OutputTokens) / r.Level.Seconds()
@@ -69,6 +81,9 @@ func (q *quality) newRun(r *ObservedRun, tokens bool) qualityRun {
 		default:
 			out.scores[q.questions[p.ID]] += *p.Score
 			n[q.questions[p.ID]]++
+			if at := &out.answers[q.questions[p.ID]]; *at < 0 && p.Answer != nil {
+				*at = *p.Answer
+			}
 		}
 	}
 	for i := range n {
@@ -139,5 +154,47 @@ func (l *qualityLoad) means() []float64 {
 			out = append(out, d)
 		}
 	}
+	return out
+}
+
+// agreement is the share of pairs of runs that answer a question alike; NaN
+// where no pair has an answer. Of one load, pairs of a run with itself are left
+// out.
+func agreement(a, b []qualityRun, question int, same bool) float64 {
+	alike, pairs := 0.0, 0.0
+	for i := range a {
+		for j := range b {
+			x, y := a[i].answers[question], b[j].answers[question]
+			if x < 0 || y < 0 || same && i >= j {
+				continue
+			}
+			pairs++
+			if x == y {
+				alike++
+			}
+		}
+	}
+	return alike / pairs
+}
+
+// selfAgreement compares how often the higher load answers as the lower one with
+// how often the lower one answers as itself: it needs no known answer, and sees
+// wrong ones become other wrong ones. It is evidence, no condition.
+func (p *qualityPair) selfAgreement() Evidence {
+	out := Evidence{Name: "self_agreement", State: Unknown, Unit: "points", Text: "whether answers to one question are equal, in two runs of the lower load and one of the higher"}
+	var d []float64
+	for question := range p.low.runs[0].answers {
+		diff := agreement(p.low.runs, p.high.runs, question, false) - agreement(p.low.runs, p.low.runs, question, true)
+		if !math.IsNaN(diff) {
+			d = append(d, diff)
+		}
+	}
+	point, i, ok := stats.MeanInterval(d, confidence)
+	if !ok {
+		return out
+	}
+	out.State = stateOf(point <= -minFall && i.High < 0)
+	out.Point, out.Low, out.High = finite(100*point), finite(100*i.Low), finite(100*i.High)
+	out.Text = fmt.Sprintf("answers at the higher load that equal those at the lower, less those at the lower that equal each other; %d questions", len(d))
 	return out
 }
