@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lambdac/lambdac/analyzer/stats"
 	"github.com/lambdac/lambdac/internal/twin"
 	"github.com/lambdac/lambdac/trace"
 )
@@ -252,7 +253,7 @@ func (v *verdicts) judge(t *testing.T) {
 			}
 			continue
 		}
-		if beyond := 1 - stats.BinomialCDF(n-1, v.experiments, 0.05); beyond < 0.01 {
+		if stats.BinomialSurvival(float64(n), float64(v.experiments), 0.05) < 0.01 {
 			t.Errorf("%q: detector %d claims it in %d of %d experiments; %s", v.pathology, i+1, n, v.experiments, v.first)
 		}
 	}
