@@ -86,6 +86,7 @@ type network struct {
 // route is one set of faults.
 type route struct {
 	proxy     *toxiproxy.Proxy
+	dial      func(ctx context.Context) (net.Conn, error)
 	transport *http.Transport
 }
 
@@ -138,7 +139,8 @@ func (n *network) route(set uint64, calls []*call) (*route, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
-	r.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, "tcp", proxy.Listen) }
+	r.dial = func(ctx context.Context) (net.Conn, error) { return gentle(dial(ctx, "tcp", proxy.Listen)) }
+	r.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return r.dial(ctx) }
 	for _, c := range calls {
 		// A connection that the fault ends carries one exchange, so that it is
 		// this one that is hit. Under a timeout none is used twice anyway, and a

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -302,5 +303,38 @@ func TestTunnelRefuses(t *testing.T) {
 	_, err := New(context.Background(), Config{Faults: parseAll(t, "slow-close"), Base: &http.Transport{}, Upstream: gone.Addr().String()})
 	if !errors.As(err, &told) || told.Hint == "" {
 		t.Errorf("an upstream that is down: %v", err)
+	}
+}
+
+// TestClientsThatGiveUp: none leaves anything of toxiproxy's behind.
+func TestClientsThatGiveUp(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat("x", 2000)); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			time.Sleep(ms)
+		}
+	}))
+	defer service.Close()
+	in := newInjector(t, service.URL, 1, "network.latency,latency=20ms")
+	before := runtime.NumGoroutine()
+	for i := range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, service.URL, nil)
+		resp, err := in.Do(req, &Exchange{ID: fmt.Sprint(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.ReadFull(resp.Body, make([]byte, 10000))
+		cancel()
+		_ = resp.Body.Close()
+	}
+	in.Close()
+	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before+5; time.Sleep(10 * ms) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before 20 clients gave up", runtime.NumGoroutine(), before)
+		}
 	}
 }

@@ -215,7 +215,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // lingerNot makes the end of a connection a reset.
 func lingerNot(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
+	if tcp, ok := conn.(interface{ SetLinger(sec int) error }); ok {
 		_ = tcp.SetLinger(0) // at worst its end is not a reset
 	}
 }

@@ -100,7 +100,9 @@ func (t *Tunnel) ended(conn net.Conn) {
 
 // pass copies both directions until both have ended.
 func (t *Tunnel) pass(ctx context.Context, client net.Conn, x *Exchange) {
-	to := t.target
+	dial := func(ctx context.Context) (net.Conn, error) {
+		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", t.target)
+	}
 	if set := t.injector.choose(x); set != 0 {
 		r, calls, err := t.injector.route(ctx, x, set)
 		if err != nil {
@@ -110,9 +112,9 @@ func (t *Tunnel) pass(ctx context.Context, client net.Conn, x *Exchange) {
 		for _, c := range calls {
 			c.acted()
 		}
-		to = r.proxy.Listen
+		dial = r.dial
 	}
-	service, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", to)
+	service, err := dial(ctx)
 	if err != nil {
 		t.failed.Add(1)
 		lingerNot(client)
@@ -133,7 +135,7 @@ func (t *Tunnel) pass(ctx context.Context, client net.Conn, x *Exchange) {
 // oneWay copies to the end, and passes the end on: a reset as a reset.
 func oneWay(dst, src net.Conn) {
 	_, err := io.Copy(dst, src)
-	if half, ok := dst.(*net.TCPConn); ok && err == nil {
+	if half, ok := dst.(interface{ CloseWrite() error }); ok && err == nil {
 		_ = half.CloseWrite() // the other direction may go on
 		return
 	}
