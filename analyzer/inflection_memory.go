@@ -153,7 +153,7 @@ func crossover(group []*memoryEvent, all []memoryEvent, loads []observedLoad, t 
 		out.text = fmt.Sprintf("%d windows of 10 s at %.4g/s without an event, there are %d: hold that load %d s longer", need, loads[group[0].load].perS, n, 10*(need-n))
 		return out
 	}
-	test, err := stats.SlopeTest(x, append(append([]float64(nil), out.controls...), out.cases...), stats.Resampling{Seed: seed, Max: permutations})
+	test, err := stats.SlopeTest(x, append(append([]float64(nil), out.controls...), out.cases...), nil, stats.Resampling{Seed: seed, Max: permutations})
 	if err != nil {
 		out.text = "the windows cannot be compared"
 		return out

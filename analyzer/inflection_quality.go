@@ -26,8 +26,8 @@ const (
 //	            95 % interval over questions below 0
 //
 // both with p < 5 %, Holm over the pairs; and, once for all loads, quality falls
-// with load among the permutations of the runs, since runs of one load differ by
-// more than their questions tell.
+// with load among the permutations of the runs, two-sided p < 5 %, since runs of
+// one load differ by more than their questions tell.
 func qualityFall(loads []observedLoad, seed uint64) Inflection {
 	out := newInflection("throughput_up_accuracy_down", "points")
 	q := newQuality(loads)
@@ -82,21 +82,27 @@ func (q *quality) lacks() string {
 			x = append(x, l.perS)
 		}
 	}
-	if least := 1 / stats.Arrangements(x); least >= alpha {
+	if least := 2 / stats.Arrangements(x); least >= alpha {
 		return fmt.Sprintf("more runs: %d at %d loads can give no p below %.2g; 4 runs a load, or 3 loads", len(x), len(q.loads), least)
 	}
 	return ""
 }
 
-// trend tests that quality falls with load.
+// trend tests whether quality changes with load, two-sided; where it rises, P is 1.
 func (q *quality) trend(seed uint64) stats.TestResult {
-	x, y, _, _ := q.centred()
-	for i := range y {
-		y[i] = -y[i]
+	m := q.centred()
+	if len(m.y) == 0 {
+		return stats.TestResult{P: 1}
 	}
-	test, err := stats.SlopeTest(x, y, stats.Resampling{Seed: seed, Max: permutations, StopAfter: 100})
+	for i := range m.y {
+		m.y[i] = -m.y[i]
+	}
+	test, err := stats.SlopeTest(m.x, m.y, m.weights(), stats.Resampling{Seed: seed, Max: permutations, StopAfter: 100})
 	if err != nil {
 		return stats.TestResult{P: 1}
+	}
+	if test.P = 2 * test.P; test.P > 1 || test.Statistic <= 0 {
+		test.P = 1
 	}
 	return test
 }
@@ -104,18 +110,18 @@ func (q *quality) trend(seed uint64) stats.TestResult {
 func trendEvidence(t stats.TestResult, runs int) Evidence {
 	return Evidence{
 		Name: "accuracy_over_load", State: stateOf(t.P < alpha), Point: finite(-100 * t.Statistic), Unit: "points per request/s", PValue: &t.P,
-		Text: fmt.Sprintf("slope of the mean score of %d runs, each question less its own mean, over load, against %d arrangements of the runs", runs, t.Resamples),
+		Text: fmt.Sprintf("slope of the mean score of %d runs, each question less its own mean, over load, runs weighed by how certain they are, against %d arrangements of them", runs, t.Resamples),
 	}
 }
 
 // drift tests whether quality follows the order in which the runs were made.
 func (q *quality) drift(seed uint64) Cause {
-	_, y, order, group := q.centred()
+	m := q.centred()
 	out := Cause{Name: "drift", State: Unknown, Text: "whether accuracy follows the order of the runs rather than the load cannot be told"}
-	if slices.Min(order) == slices.Max(order) {
+	if len(m.order) == 0 || slices.Min(m.order) == slices.Max(m.order) {
 		return out
 	}
-	test, err := stats.Trend(order, y, group, stats.Resampling{Seed: seed, Max: permutations, StopAfter: 50})
+	test, err := stats.Trend(m.order, m.y, m.group, stats.Resampling{Seed: seed, Max: permutations, StopAfter: 50})
 	if err != nil {
 		return out
 	}

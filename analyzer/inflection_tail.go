@@ -164,7 +164,7 @@ func twoSamples(a, b int) []float64 {
 
 // tailTest permutes the runs between both loads.
 func tailTest(a, b []float64, seed uint64) (stats.TestResult, float64) {
-	test, err := stats.SlopeTest(twoSamples(len(a), len(b)), slices.Concat(a, b), stats.Resampling{Seed: seed, Max: permutations})
+	test, err := stats.SlopeTest(twoSamples(len(a), len(b)), slices.Concat(a, b), nil, stats.Resampling{Seed: seed, Max: permutations})
 	if err != nil {
 		return stats.TestResult{}, 1
 	}

@@ -28,9 +28,10 @@ func observedRuns(loads []float64, r int, seconds int64, fill func(run *Observed
 	return out
 }
 
-// probed asks so many questions in each run; the chance of a right answer is
-// that of the question, of the run and of the load.
-func probed(rng *rand.Rand, loads []float64, r, questions int, runSD, fallAtTop float64) Observation {
+// probed asks so many questions in each run, or that many at the highest load and
+// fewer below in proportion; the chance of a right answer is that of the question,
+// of the run and of the load.
+func probed(rng *rand.Rand, loads []float64, r, questions int, runSD, fallAtTop float64, inProportion bool) Observation {
 	easy, ids := make([]float64, questions), make([]string, questions)
 	for i := range easy {
 		ids[i] = fmt.Sprint(i)
@@ -41,7 +42,11 @@ func probed(rng *rand.Rand, loads []float64, r, questions int, runSD, fallAtTop 
 	o.Runs = observedRuns(loads, r, 60, func(run *ObservedRun, load float64) {
 		luck := runSD * rng.NormFloat64()
 		run.Answered = int64(60 * load * (1 + 0.01*rng.NormFloat64()))
-		for i, p := range easy {
+		asked := easy
+		if inProportion {
+			asked = easy[:int(float64(questions)*load/top)]
+		}
+		for i, p := range asked {
 			s := math.Max(0, math.Min(1, p+luck-fallAtTop*(load-loads[0])/(top-loads[0])+0.1*rng.NormFloat64()))
 			run.Probes = append(run.Probes, Probe{ID: ids[i], Score: &s})
 		}
@@ -105,7 +110,7 @@ func TestQualityFall(t *testing.T) {
 		}, Insufficient, false, "scored at two loads"},
 	}
 	for _, row := range rows {
-		o := probed(rand.New(rand.NewPCG(1, 1)), []float64{10, 20, 30, 40, 50, 60, 70, 80}, row.runs, 300, 0.02, row.fall)
+		o := probed(rand.New(rand.NewPCG(1, 1)), []float64{10, 20, 30, 40, 50, 60, 70, 80}, row.runs, 300, 0.02, row.fall, false)
 		if row.change != nil {
 			row.change(&o)
 		}
@@ -126,7 +131,7 @@ func TestSelfAgreement(t *testing.T) {
 		point float64
 	}{{10, Holds, -10}, {1000, Fails, 0}} {
 		rng := rand.New(rand.NewPCG(1, 1))
-		o := probed(rng, []float64{10, 80}, 4, 200, 0.001, 0.1)
+		o := probed(rng, []float64{10, 80}, 4, 200, 0.001, 0.1, false)
 		for i := range o.Runs {
 			for j := range o.Runs[i].Probes {
 				o.Runs[i].Probes[j].Answer = new(int32(0))
@@ -140,7 +145,7 @@ func TestSelfAgreement(t *testing.T) {
 			t.Errorf("each %d: %+v, want %g points", row.other, e, row.point)
 		}
 	}
-	got := Inflections(probed(rand.New(rand.NewPCG(1, 1)), []float64{10, 80}, 4, 200, 0.001, 0.1))[0]
+	got := Inflections(probed(rand.New(rand.NewPCG(1, 1)), []float64{10, 80}, 4, 200, 0.001, 0.1, false))[0]
 	if e := got.Evidence[3]; e.State != Unknown || e.Text == "" {
 		t.Errorf("answers not numbered: %+v", e)
 	}
@@ -150,16 +155,23 @@ func TestCalibrateQualityFall(t *testing.T) {
 	n := scale(200, 1000)
 	loads := []float64{10, 20, 30, 40, 50, 60, 70, 80}
 	for _, c := range []struct {
-		name      string
-		runs      int
-		fallAtTop float64
-		least     float64
-		most      float64
+		name         string
+		runs         int
+		runSD        float64
+		fallAtTop    float64
+		inProportion bool
+		least, most  float64
 	}{
-		{"no fall", 3, 0, 0, 0.065}, {"6 points", 3, 0.06, 0.85, 1}, {"no fall, two runs", 2, 0, 0, 0.065}, {"6 points, two runs", 2, 0.06, 0.76, 1},
+		{"no fall", 3, 0.02, 0, false, 0, 0.065},
+		{"6 points", 3, 0.02, 0.06, false, 0.85, 1},
+		{"no fall, two runs", 2, 0.02, 0, false, 0, 0.065},
+		{"6 points, two runs", 2, 0.02, 0.06, false, 0.76, 1},
+		{"no fall, questions in proportion to load, runs alike", 4, 0, 0, true, 0, 0.065},
+		{"no fall, questions in proportion to load", 4, 0.02, 0, true, 0, 0.065},
 	} {
 		checkShare(t, c.name, n, c.least, c.most, func(i int) bool {
-			return Inflections(probed(rand.New(rand.NewPCG(uint64(i), 2)), loads, c.runs, 300, 0.02, c.fallAtTop))[0].Verdict == Found
+			o := probed(rand.New(rand.NewPCG(uint64(i), 2)), loads, c.runs, 300, c.runSD, c.fallAtTop, c.inProportion)
+			return Inflections(o)[0].Verdict == Found
 		})
 	}
 }

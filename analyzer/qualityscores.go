@@ -3,6 +3,7 @@ package analyzer
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lambdac/lambdac/analyzer/stats"
 )
@@ -24,6 +25,8 @@ type qualityRun struct {
 	order      int32
 	throughput float64
 	scores     []float64
+	// n are the answers behind each score.
+	n []float64
 	// answers are the numbers of the first answers, −1 where not known.
 	answers      []int32
 	asked        int
@@ -72,6 +75,7 @@ func (q *quality) newRun(r *ObservedRun, tokens bool) qualityRun {
 		out.throughput = float64(r.OutputTokens) / r.Level.Seconds()
 	}
 	n := make([]float64, len(q.questions))
+	out.n = n
 	for _, p := range r.Probes {
 		switch {
 		case p.Cut:
@@ -100,22 +104,70 @@ func (q *quality) runs() int {
 	return n
 }
 
-// centred are the means of the runs over questions, each question less its own
-// mean over all runs, so that a question which a run lacks moves nothing.
-func (q *quality) centred() (x, y, order []float64, group []int) {
+// runMeans are the means of runs over questions, each question less its own mean
+// over all runs, so that a question which a run lacks moves nothing.
+type runMeans struct {
+	x, y, order []float64
+	group       []int
+	// variance of y by the number of answers in the run.
+	variance []float64
+}
+
+func (q *quality) centred() runMeans {
 	var all []qualityRun
 	for _, l := range q.loads {
 		all = append(all, l.runs...)
 	}
 	base := meanScores(all)
+	var out runMeans
+	square, cells := 0.0, 0.0
 	for g, l := range q.loads {
 		for _, r := range l.runs {
-			if d, ok := meanOver(r.scores, base); ok {
-				x, y, order, group = append(x, l.perS), append(y, d), append(order, float64(r.order)), append(group, g)
+			d, ok := meanOver(r.scores, base)
+			if !ok {
+				continue
 			}
+			answers := 0.0
+			for i, s := range r.scores {
+				if e := s - base[i]; !math.IsNaN(e) {
+					square, cells, answers = square+r.n[i]*e*e, cells+1, answers+r.n[i]
+				}
+			}
+			out.x, out.y, out.order, out.group = append(out.x, l.perS), append(out.y, d), append(out.order, float64(r.order)), append(out.group, g)
+			out.variance = append(out.variance, 1/answers)
 		}
 	}
-	return x, y, order, group
+	for i := range out.variance {
+		out.variance[i] *= square / cells
+	}
+	return out
+}
+
+// weights are the inverse variances of the runs: that of their answers, and what
+// runs of one load differ by beyond it. Nil where nothing varies.
+func (m *runMeans) weights() []float64 {
+	between, df := 0.0, 0.0
+	for g := range slices.Max(m.group) + 1 {
+		var y, v []float64
+		for i := range m.y {
+			if m.group[i] == g {
+				y, v = append(y, m.y[i]), append(v, m.variance[i])
+			}
+		}
+		if len(y) > 1 {
+			n := float64(len(y))
+			between, df = between+(n-1)*(deviation(y)*deviation(y)-mean(v)), df+n-1
+		}
+	}
+	extra := max(0, between/max(df, 1))
+	out := make([]float64, len(m.variance))
+	for i, v := range m.variance {
+		if v+extra <= 0 {
+			return nil
+		}
+		out[i] = 1 / (v + extra)
+	}
+	return out
 }
 
 // meanScores are the means of runs, by question; NaN where none has it.

@@ -9,31 +9,46 @@ import (
 // maxArrangements is the most arrangements of which all are tried.
 const maxArrangements = 20_000
 
-// SlopeTest tests whether y rises with x: the least-squares slope against those
-// of all arrangements of y over x, or of random ones where there are more than
-// 20,000. One-sided. It assumes only that without a rise all arrangements are
-// alike, which holds for the means of runs whatever varies between runs. With
-// two values of x it is the permutation test of two samples. Statistic is the
+// SlopeTest tests whether y rises with x: the weighted least-squares slope over
+// its standard error,
+//
+//	z = Σ w(x − x̄)y ÷ √(Σ w(x − x̄)²), x̄ = Σ wx ÷ Σ w
+//
+// against those of all arrangements of the results (y with its weight) over x, or
+// of random ones where there are more than 20,000. One-sided. Weights are the
+// inverse variances of y, nil = all equal: then it assumes only that without a
+// rise all arrangements are alike, which holds for the means of runs whatever
+// varies between runs. Where results are not equally certain, z has the same
+// variance in each arrangement, and a plain slope has not. With two values of x
+// and no weights it is the permutation test of two samples. Statistic is the
 // slope. Errors match [ErrInput].
 //
 // Source: Pitman, JRSS Suppl. 4:225 (1937); p = (b+1) ÷ (B+1) where drawn.
-func SlopeTest(x, y []float64, r Resampling) (TestResult, error) {
-	if len(x) != len(y) || len(x) < 2 {
+func SlopeTest(x, y, weights []float64, r Resampling) (TestResult, error) {
+	if len(x) != len(y) || len(x) < 2 || weights != nil && len(weights) != len(x) {
 		return TestResult{}, fmt.Errorf("test slope: %w: %d and %d values", ErrInput, len(x), len(y))
 	}
-	for i := range x {
-		if math.IsNaN(x[i]-x[i]) || math.IsNaN(y[i]-y[i]) {
-			return TestResult{}, fmt.Errorf("test slope: %w: a value is not finite", ErrInput)
+	s := slope{x: slices.Clone(x), y: slices.Clone(y), w: slices.Clone(weights)}
+	if s.w == nil {
+		s.w = make([]float64, len(x))
+		for i := range s.w {
+			s.w[i] = 1
 		}
 	}
-	s := newSlope(x, y)
-	if s.square == 0 {
+	for i := range x {
+		if math.IsNaN(x[i]-x[i]) || math.IsNaN(y[i]-y[i]) || !(s.w[i] > 0) || math.IsInf(s.w[i], 0) {
+			return TestResult{}, fmt.Errorf("test slope: %w: a value is not finite or a weight not above 0", ErrInput)
+		}
+	}
+	if slices.Min(x) == slices.Max(x) {
 		return TestResult{}, fmt.Errorf("test slope: %w: all x are equal", ErrInput)
 	}
+	at, z := s.slope()
+	s.least = z - tie*(1+math.Abs(z))
 	if Arrangements(x) <= maxArrangements {
-		return s.enumerate(), nil
+		return s.enumerate(at), nil
 	}
-	return s.sample(r), nil
+	return s.sample(at, r), nil
 }
 
 // Arrangements is in how many ways different results can be spread over x:
@@ -52,47 +67,38 @@ func Arrangements(x []float64) float64 {
 	return math.Round(ways)
 }
 
-// slope holds x and y less their means.
+// slope holds results and where they are.
 type slope struct {
-	x, y     []float64
-	square   float64 // Σ x²
-	observed float64 // Σ xy
-	least    float64 // what counts as at least as high
+	x, y, w []float64
+	least   float64 // what counts as at least as high
 }
 
-func newSlope(x, y []float64) *slope {
-	s := &slope{x: slices.Clone(x), y: slices.Clone(y)}
-	mx, my := sum(x)/float64(len(x)), sum(y)/float64(len(y))
-	scale := 0.0
-	for i := range x {
-		s.x[i] -= mx
-		s.y[i] -= my
-		s.square += s.x[i] * s.x[i]
-		scale += math.Abs(s.x[i] * s.y[i])
+// slope is the weighted slope and its z.
+func (s *slope) slope() (at, z float64) {
+	all, mean, middle := 0.0, 0.0, 0.0
+	for i, w := range s.w {
+		all, mean, middle = all+w, mean+w*s.x[i], middle+w*s.y[i]
 	}
-	s.observed = s.cross()
-	s.least = s.observed - tie*scale
-	return s
-}
-
-func (s *slope) cross() float64 {
-	xy := 0.0
-	for i := range s.x {
-		xy += s.x[i] * s.y[i]
+	mean, middle = mean/all, middle/all
+	xy, xx := 0.0, 0.0
+	for i, w := range s.w {
+		d := s.x[i] - mean
+		xy, xx = xy+w*d*(s.y[i]-middle), xx+w*d*d
 	}
-	return xy
+	return xy / xx, xy / math.Sqrt(xx)
 }
 
-func (s *slope) enumerate() TestResult {
+func (s *slope) enumerate(at float64) TestResult {
+	// Equal x change no result, so orders of x are the arrangements.
 	slices.Sort(s.x)
 	hits, drawn := 0, 0
 	for more := true; more; more = nextArrangement(s.x) {
 		drawn++
-		if s.cross() >= s.least {
+		if _, z := s.slope(); z >= s.least {
 			hits++
 		}
 	}
-	return TestResult{Statistic: s.observed / s.square, P: float64(hits) / float64(drawn), Resamples: drawn, Exact: true}
+	return TestResult{Statistic: at, P: float64(hits) / float64(drawn), Resamples: drawn, Exact: true}
 }
 
 // nextArrangement moves xs to the next order, in lexicographic sequence; equal
@@ -114,18 +120,18 @@ func nextArrangement(xs []float64) bool {
 	return true
 }
 
-func (s *slope) sample(r Resampling) TestResult {
+func (s *slope) sample(at float64, r Resampling) TestResult {
 	rng := newRand(r.Seed, 6)
 	hits, drawn := 0, 0
 	for drawn < r.draws() {
-		rng.Shuffle(len(s.y), func(i, j int) { s.y[i], s.y[j] = s.y[j], s.y[i] })
+		rng.Shuffle(len(s.x), func(i, j int) { s.x[i], s.x[j] = s.x[j], s.x[i] })
 		drawn++
-		if s.cross() >= s.least {
+		if _, z := s.slope(); z >= s.least {
 			hits++
 		}
 		if r.StopAfter > 0 && hits >= r.StopAfter {
-			return TestResult{Statistic: s.observed / s.square, P: float64(hits) / float64(drawn), Resamples: drawn}
+			return TestResult{Statistic: at, P: float64(hits) / float64(drawn), Resamples: drawn}
 		}
 	}
-	return TestResult{Statistic: s.observed / s.square, P: float64(hits+1) / float64(drawn+1), Resamples: drawn}
+	return TestResult{Statistic: at, P: float64(hits+1) / float64(drawn+1), Resamples: drawn}
 }

@@ -18,22 +18,30 @@ func TestSlopeTest(t *testing.T) {
 		{"all equal", []float64{1, 2, 3}, []float64{4, 4, 4}, 0, 1},
 	}
 	for _, row := range rows {
-		got, err := SlopeTest(row.x, row.y, Resampling{Seed: 1})
+		got, err := SlopeTest(row.x, row.y, nil, Resampling{Seed: 1})
 		if err != nil || !got.Exact || math.Abs(got.P-row.p) > 1e-9 || math.Abs(got.Statistic-row.slope) > 1e-9 {
 			t.Errorf("%s: %+v, %v, want slope %g, p %g", row.name, got, err, row.slope, row.p)
 		}
 	}
 	for _, x := range [][]float64{nil, {1}, {2, 2}, {1, math.NaN()}} {
-		if _, err := SlopeTest(x, make([]float64, len(x)), Resampling{}); err == nil {
+		if _, err := SlopeTest(x, make([]float64, len(x)), nil, Resampling{}); err == nil {
 			t.Errorf("%v is accepted", x)
 		}
+	}
+	// R: lm(y ~ x, weights = w), and the weighted z over all orders of x.
+	if got, err := SlopeTest([]float64{1, 1, 2, 3, 3}, []float64{.2, .5, .4, .9, .6}, []float64{1, 4, 2, 8, 3}, Resampling{}); err != nil ||
+		!got.Exact || math.Abs(got.Statistic-0.2) > 1e-9 || math.Abs(got.P-0.0666666666667) > 1e-9 {
+		t.Errorf("weighted: %+v, %v", got, err)
+	}
+	if _, err := SlopeTest([]float64{1, 2}, []float64{1, 2}, []float64{1, 0}, Resampling{}); err == nil {
+		t.Error("a weight of 0 is accepted")
 	}
 	// 24 runs have too many arrangements: the drawn p is near the normal one.
 	x, y := make([]float64, 24), make([]float64, 24)
 	for i := range x {
 		x[i], y[i] = float64(i/3), math.Sin(float64(7*i))
 	}
-	if got, err := SlopeTest(x, y, Resampling{Seed: 1}); err != nil || got.Exact || got.Resamples != 999 {
+	if got, err := SlopeTest(x, y, nil, Resampling{Seed: 1}); err != nil || got.Exact || got.Resamples != 999 {
 		t.Errorf("24 runs: %+v, %v", got, err)
 	}
 }
