@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 //	head N FILE TO    copy the first N bytes of a file
 //	garble FILE TO    copy a file and append what is none of it
 //	exit CODE CMD…    run CMD, which must end with this exit code
+//	samples RUN S M|M check that a run's telemetry has values of metrics M of source S
 func TestScripts(t *testing.T) {
 	captures, err := filepath.Abs("../../recorder/testdata/captures")
 	if err != nil {
@@ -51,6 +52,7 @@ func TestScripts(t *testing.T) {
 			"validate":  validate,
 			"soon":      soon,
 			"expand":    expand,
+			"samples":   samples,
 		},
 	})
 }
@@ -128,11 +130,14 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: serve KIND VAR")
 	}
 	var handler http.Handler = targets[args[0]]
-	if args[0] == "sim" || args[0] == "slow-sim" {
+	if args[0] == "sim" || args[0] == "slow-sim" || args[0] == "restarts" {
 		server, err := sim.New(sim.Config{Params: twin.DemoParams(1), Seed: 1})
 		ts.Check(err)
 		ts.Defer(func() { _ = server.Close() })
 		handler = server
+		if args[0] == "restarts" {
+			handler = restarting(server)
+		}
 		if args[0] == "slow-sim" {
 			handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				time.Sleep(100 * time.Millisecond)

@@ -39,6 +39,7 @@ func merge(c *cobra.Command, paths []string, o *replayFlags) error {
 		return usage("see lambdac merge --help", "-o is needed")
 	}
 	var parts []replayer.Part
+	var dirs []*tracedir.Dir
 	for _, path := range paths {
 		dir, err := tracedir.Open(path)
 		if err != nil {
@@ -52,6 +53,7 @@ func merge(c *cobra.Command, paths []string, o *replayFlags) error {
 		if err != nil {
 			return err
 		}
+		dirs = append(dirs, dir)
 		parts = append(parts, replayer.Part{
 			Name: path, Manifest: dir.Manifest(), Levels: levels, Marks: marks, Rows: tracedir.Rows[trace.Record](dir),
 		})
@@ -65,8 +67,11 @@ func merge(c *cobra.Command, paths []string, o *replayFlags) error {
 		return err
 	}
 	result, err := replayer.Merge(parts, w)
+	if err == nil {
+		err = mergeSamples(dirs, w)
+	}
 	if err := cmp.Or(err, w.Close()); err != nil {
 		return replayError(err, o.out)
 	}
-	return showRun(c, newUI(c), o, result)
+	return showRun(c, newUI(c), o, nil, result)
 }

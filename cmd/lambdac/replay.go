@@ -54,13 +54,16 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 	if o.dryRun {
 		return dryRun(c, cfg, job, o.asJSON)
 	}
+	if job.watch, err = o.telemetry.config(&cfg); err != nil {
+		return err
+	}
 	u := newUI(c)
 	result, err := replayShown(c.Context(), u, cfg, job)
 	if result == nil {
 		return err
 	}
 	// What was measured before an early end is a result too.
-	shown := showRun(c, u, o, result)
+	shown := showRun(c, u, o, job.watch, result)
 	return cmp.Or(err, shown)
 }
 
@@ -73,18 +76,21 @@ func replayShown(ctx context.Context, u *ui, cfg replayer.Config, job replayJob)
 }
 
 // showRun prints what a replay measured, and how it can be used.
-func showRun(c *cobra.Command, u *ui, o *replayFlags, result *replayer.Result) error {
+func showRun(c *cobra.Command, u *ui, o *replayFlags, sampled *runWatch, result *replayer.Result) error {
 	for _, warning := range result.Warnings {
 		u.warn("%s", warning)
 	}
 	var err error
 	if o.asJSON {
-		err = printJSON(c.OutOrStdout(), newRunResult(o.out, result))
+		err = printJSON(c.OutOrStdout(), newRunResult(o.out, result, sampled.sources()))
 	} else {
 		err = printRun(c, o.out, result)
 	}
 	if err != nil {
 		return err
+	}
+	if line := sampled.line(); line != "" {
+		u.say("%s", line)
 	}
 	u.say("next: lambdac analyze %s", o.out)
 	if result.Validity.Verdict != trace.Valid {
@@ -100,6 +106,8 @@ type replayJob struct {
 	// out is the run directory to make; force replaces one that is there.
 	out   string
 	force bool
+	// watch is what is sampled meanwhile; nil = nothing.
+	watch *runWatch
 }
 
 // replayTrace replays a trace into a new run directory.
@@ -119,15 +127,21 @@ func replayTrace(ctx context.Context, cfg replayer.Config, job replayJob) (*repl
 	if err := replayer.Preflight(ctx, cfg, dir.Manifest()); err != nil {
 		return nil, replayError(err, out)
 	}
+	samples, err := job.watch.open(ctx, cfg.Target)
+	if err != nil {
+		return nil, err
+	}
 	m := newManifest(trace.OriginReplay, dir.Manifest().Seal)
 	m.TimeBase = trace.TimeUnix
 	w, err := tracedir.Create(out, m, tracedir.Options{Force: job.force, Live: true})
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(err, samples.Close().Err)
 	}
+	samples.Start(w)
 	result, err := replayer.Run(ctx, cfg, from, w)
+	err = cmp.Or(err, job.watch.close(samples, result, w))
 	if err == nil {
-		err = w.SetManifest(func(m *trace.Manifest) { m.Clean = true })
+		err = w.SetManifest(func(m *trace.Manifest) { m.Clean, m.Warnings = true, result.Warnings })
 	}
 	closed := w.Close()
 	if result != nil && unread > 0 {

@@ -19,26 +19,27 @@ const headerPrefix = "LAMBDAC_TARGET_HEADER_"
 
 // replayFlags are the flags of replay that are no field of its configuration.
 type replayFlags struct {
-	cfg      replayer.Config
-	search   searchFlags
-	rate     float64
-	levels   []float64
-	scales   []float64
-	inFlight []int
-	scaling  string
-	sessions string
-	onCap    string
-	cache    string
-	shard    string
-	ca       string
-	startAt  string
-	faults   faultFlags
-	selected string
-	probes   string
-	out      string
-	force    bool
-	asJSON   bool
-	dryRun   bool
+	cfg       replayer.Config
+	search    searchFlags
+	rate      float64
+	levels    []float64
+	scales    []float64
+	inFlight  []int
+	scaling   string
+	sessions  string
+	onCap     string
+	cache     string
+	shard     string
+	ca        string
+	startAt   string
+	faults    faultFlags
+	selected  string
+	probes    string
+	telemetry telemetryFlags
+	out       string
+	force     bool
+	asJSON    bool
+	dryRun    bool
 }
 
 func (o *replayFlags) register(c *cobra.Command) {
@@ -79,6 +80,7 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
 	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
 	o.faults.register(f)
+	o.telemetry.register(f)
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, the tokens and the in-flight estimate of each level; send nothing")
 	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
 	f.BoolVar(&o.force, "force", false, "replace an existing run directory")
@@ -182,11 +184,14 @@ func (o *replayFlags) placeShard(cfg *replayer.Config) error {
 }
 
 // targetHeaders reads the header fields for the target from an environment.
-func targetHeaders(environ []string) http.Header {
+func targetHeaders(environ []string) http.Header { return headersFrom(environ, headerPrefix) }
+
+// headersFrom reads the header fields of the variables that begin with prefix.
+func headersFrom(environ []string, prefix string) http.Header {
 	h := make(http.Header)
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		name, isHeader := strings.CutPrefix(name, headerPrefix)
+		name, isHeader := strings.CutPrefix(name, prefix)
 		if ok && isHeader && name != "" {
 			h.Set(strings.ReplaceAll(name, "_", "-"), value)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/lambdac/lambdac/internal/telemetry"
 	"github.com/lambdac/lambdac/replayer"
 	"github.com/lambdac/lambdac/trace"
 )
@@ -23,11 +24,14 @@ type runResult struct {
 	Outcomes  map[trace.Outcome]int64 `json:"outcomes"`
 	// Levels are those of levels.json.
 	Levels []trace.Level `json:"levels"`
+	// Telemetry are the sources that were sampled, and those that are not there.
+	Telemetry []telemetry.Source `json:"telemetry"`
 }
 
-func newRunResult(out string, r *replayer.Result) *runResult {
+func newRunResult(out string, r *replayer.Result, sampled []telemetry.Source) *runResult {
 	return &runResult{
 		Schema: runSchema, Version: version, Warnings: append([]string{}, r.Warnings...), Run: out,
 		Validity: r.Validity, Scheduled: r.Scheduled, Outcomes: r.Outcomes, Levels: append([]trace.Level{}, r.Levels...),
+		Telemetry: append([]telemetry.Source{}, sampled...),
 	}
 }

@@ -19,7 +19,7 @@ func TestPublishedSchemas(t *testing.T) {
 	jsonschema.Published(t, "../../docs/schema/doctor-target.v1.json", clientSchema, clientResult{}, ".", "../../replayer")
 	jsonschema.Published(t, "../../docs/schema/outlook.v1.json", outlookSchema, outlook{}, ".", "../../replayer")
 	jsonschema.Published(t, "../../docs/schema/fault-proxy.v1.json", faultProxySchema, faultProxyResult{}, ".", "../../internal/fault")
-	jsonschema.Published(t, "../../docs/schema/run.v1.json", runSchema, runResult{}, ".", "../../trace")
+	jsonschema.Published(t, "../../docs/schema/run.v1.json", runSchema, runResult{}, ".", "../../trace", "../../internal/telemetry")
 	jsonschema.PublishedInput(t, "../../docs/schema/record-config.v1.json", "lambdac record --config", recordConfig{}, ".", "../../trace")
 	jsonschema.PublishedInput(t, "../../docs/schema/experiment.v1.json", "lambdac run", experiment.Document{}, "../../internal/experiment")
 	jsonschema.Published(t, "../../docs/schema/experiment-result.v1.json", experimentSchema, experimentResult{}, ".", "../../analyzer")

@@ -375,8 +375,12 @@ func FuzzHostFiles(f *testing.F) {
 			file string
 			open func(context.Context, *Config) (sampler, error)
 		}{
-			{"proc/buddyinfo", openBuddy}, {"proc/zoneinfo", openZones}, {"proc/stat", openCPU},
-			{"proc/meminfo", openMemory}, {"proc/vmstat", openVMStat}, {"proc/pressure/cpu", openPressure},
+			{"proc/buddyinfo", openBuddy},
+			{"proc/zoneinfo", openZones},
+			{"proc/stat", openCPU},
+			{"proc/meminfo", openMemory},
+			{"proc/vmstat", openVMStat},
+			{"proc/pressure/cpu", openPressure},
 		} {
 			writeFile(t, cfg.path(row.file), string(text))
 			s, err := row.open(t.Context(), cfg)

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,8 +145,6 @@ func (w *worker) summary() Source {
 	defer w.mu.Unlock()
 	out := w.state
 	out.Reasons = make(map[string]int64, len(w.state.Reasons))
-	for reason, n := range w.state.Reasons {
-		out.Reasons[reason] = n
-	}
+	maps.Copy(out.Reasons, w.state.Reasons)
 	return out
 }
