@@ -45,7 +45,7 @@ func memoryEvents(loads []observedLoad, t *Telemetry, seed uint64) Inflection {
 	group := chooseEvents(events)
 	first := group[0]
 	cross := crossover(group, events, loads, t, seed)
-	out.Evidence = []Evidence{first.evidence(len(events)), first.cpuEvidence(), first.pieces, first.severity, cross.evidence(), first.publishedEvidence()}
+	out.Evidence = []Evidence{first.evidence(len(events)), first.cpu, first.pieces, first.severity, cross.evidence(), first.publishedEvidence()}
 	out.Competing = []Cause{first.exhaustion(), t.groupLimit(first)}
 	out.Effect, out.PValue = cross.effect(), cross.p
 	out.Indicated = first.published()
@@ -55,7 +55,7 @@ func memoryEvents(loads []observedLoad, t *Telemetry, seed uint64) Inflection {
 // decideMemory gives the verdict on the first of the events that were chosen.
 func (i Inflection) decideMemory(first *memoryEvent, cross crossing) Inflection {
 	switch {
-	case first.cpu == Fails:
+	case first.cpu.State == Fails:
 		i.Verdict, i.Reason = NotFound, "out of memory, but the CPU was not below 60 %"
 		return i
 	case first.pieces.State == Fails:

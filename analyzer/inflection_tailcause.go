@@ -73,14 +73,7 @@ func (g *gpuActivity) take(metric string, runs []*ObservedRun, t *Telemetry) {
 			continue
 		}
 		g.Point, g.Low, g.High = finite(100*mean), finite(100*i.Low), finite(100*i.High)
-		switch {
-		case i.High < gpuIdleBelow:
-			g.State = Holds
-		case mean >= gpuIdleBelow:
-			g.State = Fails
-		default:
-			g.State = Unknown
-		}
+		g.State = isBelow(mean, i, gpuIdleBelow)
 		g.Text = fmt.Sprintf("%s of the busiest GPU at low load, %d runs; its interval is to lie below 30 %%", metric, len(means))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lambdac/lambdac/analyzer/stats"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -38,8 +39,7 @@ type memoryEvent struct {
 	server   bool
 	instance string
 
-	cpu      State
-	cpuMean  Evidence
+	cpu      Evidence
 	pieces   Evidence
 	severity Evidence
 	// largest is the size of the largest free block, bytes; nil = not known.
@@ -153,28 +153,29 @@ func (e *memoryEvent) judge(t *Telemetry) {
 }
 
 func (e *memoryEvent) judgeCPU(t *Telemetry) {
-	e.cpu = Unknown
-	e.cpuMean = Evidence{Name: "cpu_before_event", State: Unknown, Unit: "%", Text: "CPU utilisation of the host in the 60 s before the event, 12 samples at least"}
+	e.cpu = Evidence{Name: "cpu_before_event", State: Unknown, Unit: "%", Text: "CPU utilisation of the host in the 60 s before the event, 12 samples at least"}
 	for _, s := range t.of(trace.MetricCPUUtilization) {
 		mean, i, ok := batchMean(s.within(e.at-cpuWindowNs, e.at))
-		if !ok || e.cpuMean.Point != nil && *e.cpuMean.Point >= 100*mean {
+		if !ok || e.cpu.Point != nil && *e.cpu.Point >= 100*mean {
 			continue // the busiest host counts
 		}
-		e.cpuMean.Point, e.cpuMean.Low, e.cpuMean.High = finite(100*mean), finite(100*i.Low), finite(100*i.High)
-		switch {
-		case i.High < cpuBelow:
-			e.cpu = Holds
-		case mean >= cpuBelow:
-			e.cpu = Fails
-		default:
-			e.cpu = Unknown
-		}
-		e.cpuMean.Text = "mean of the 60 s before the event; its interval, from six batches, is to lie below 60 %"
+		e.cpu.Point, e.cpu.Low, e.cpu.High = finite(100*mean), finite(100*i.Low), finite(100*i.High)
+		e.cpu.State = isBelow(mean, i, cpuBelow)
+		e.cpu.Text = "mean of the 60 s before the event; its interval, from six batches, is to lie below 60 %"
 	}
-	e.cpuMean.State = e.cpu
 }
 
-func (e *memoryEvent) cpuEvidence() Evidence { return e.cpuMean }
+// isBelow says whether a mean is below a limit: its interval is, the mean is not,
+// or neither.
+func isBelow(mean float64, i stats.Interval, limit float64) State {
+	switch {
+	case i.High < limit:
+		return Holds
+	case mean >= limit:
+		return Fails
+	}
+	return Unknown
+}
 
 func (e *memoryEvent) evidence(n int) Evidence {
 	return Evidence{
@@ -314,12 +315,12 @@ func (e *memoryEvent) judgeAllocator(t *Telemetry) {
 // published is the rule of the first publication: largest free block below
 // 512 KB and CPU below 60 %, whatever was asked for.
 func (e *memoryEvent) published() bool {
-	return e.largest != nil && *e.largest < publishedBytes && e.cpuMean.Point != nil && *e.cpuMean.Point < 100*cpuBelow
+	return e.largest != nil && *e.largest < publishedBytes && e.cpu.Point != nil && *e.cpu.Point < 100*cpuBelow
 }
 
 func (e *memoryEvent) publishedEvidence() Evidence {
 	out := Evidence{Name: "published_rule", State: stateOf(e.published()), Unit: "bytes", Point: e.largest, Text: "largest free block below 512 KB with CPU below 60 %: indicates, proves nothing"}
-	if e.largest == nil || e.cpuMean.Point == nil {
+	if e.largest == nil || e.cpu.Point == nil {
 		out.State = Unknown
 	}
 	return out

@@ -8,6 +8,9 @@ import (
 	"github.com/lambdac/lambdac/trace/tracedir"
 )
 
+// maxPresized bounds the memory that a damaged count can ask for: 128 MiB.
+const maxPresized = 1 << 22
+
 // blocksPerRun is the number of equal blocks into which the window of a run is
 // cut, to see how much more its counts vary in time than coin tosses.
 const blocksPerRun = 8
@@ -115,6 +118,9 @@ func (r *run) take(w *row, objectives []Objective) {
 		r.ttft = append(r.ttft, *w.TFirstTokenUs)
 	}
 	if class == trace.ClassOK {
+		if r.answers == nil {
+			r.answers = make([]Answer, 0, min(max(r.level.Scheduled, 0), maxPresized))
+		}
 		r.answers = w.answer(r.answers)
 	}
 	if r.judge(w, class, block, objectives) && class == trace.ClassOK {
