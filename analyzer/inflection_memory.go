@@ -30,10 +30,10 @@ const (
 // published rule, largest free block below 512 KB, only indicates.
 func memoryEvents(loads []observedLoad, t *Telemetry, seed uint64) Inflection {
 	out := newInflection("oom_below_cpu_60", "points")
-	if !t.seesMemoryEvents() {
+	events := t.memoryEvents(loads)
+	if len(events) == 0 && !t.seesMemoryEvents(loads) {
 		return out.lacks("telemetry of the server's host that counts out-of-memory events, or of an allocator that counts its failures")
 	}
-	events := t.memoryEvents(loads)
 	if len(events) == 0 {
 		out.Verdict, out.Reason = NotFound, "no out-of-memory event while a load was held"
 		out.Evidence = append(out.Evidence, Evidence{Name: "event", State: Fails, Point: new(0.0), Unit: "events", Text: "events of kernel, control group and allocator were counted; there was none"})
@@ -84,39 +84,28 @@ func (i Inflection) decideMemory(first *memoryEvent, cross crossing) Inflection 
 	return i
 }
 
-// chooseEvents are the events that the verdict is on: of the load with the most
-// that were in pieces, those; else all that are alike to the first.
+// chooseEvents are the events that the verdict is on: those that show most, of
+// the load with the most of them.
 func chooseEvents(events []memoryEvent) []*memoryEvent {
-	best, most := 0, 0
+	var best []*memoryEvent
 	for i := range events {
-		n := 0
+		var alike []*memoryEvent
 		for j := range events {
 			if events[j].like(&events[i]) {
-				n++
+				alike = append(alike, &events[j])
 			}
 		}
-		if grade(events[i].pieces.State) > grade(events[best].pieces.State) || events[i].pieces.State == events[best].pieces.State && n > most {
-			best, most = i, n
+		if best == nil || alike[0].shows() > best[0].shows() || alike[0].shows() == best[0].shows() && len(alike) > len(best) {
+			best = alike
 		}
 	}
-	var out []*memoryEvent
-	for i := range events {
-		if events[i].like(&events[best]) {
-			out = append(out, &events[i])
-		}
-	}
-	return out
+	return best
 }
 
-// grade orders what is said of events: proof, then doubt.
-func grade(s State) int {
-	switch s {
-	case Holds:
-		return 2
-	case Unknown:
-		return 1
-	}
-	return 0
+// shows orders events: in pieces before unknown before not, and so for the CPU.
+func (e *memoryEvent) shows() int {
+	grade := func(s State) int { return slices.Index([]State{Fails, Unknown, Holds}, s) }
+	return 3*grade(e.pieces.State) + grade(e.cpu.State)
 }
 
 // crossing is the comparison of windows before events with windows without.

@@ -152,6 +152,22 @@ func TestCalibrateMemoryNeverFragmentedWhenExhausted(t *testing.T) {
 	}
 }
 
+// The verdict is on the events that show most: a busy CPU at one load says nothing
+// of an event at another.
+func TestChooseEvents(t *testing.T) {
+	event := func(load int, pieces, cpu State) memoryEvent {
+		return memoryEvent{load: load, pieces: Evidence{State: pieces}, cpu: Evidence{State: cpu}}
+	}
+	events := []memoryEvent{
+		event(2, Holds, Fails), event(2, Holds, Fails), event(0, Fails, Holds),
+		event(1, Holds, Holds), event(0, Holds, Holds), event(1, Holds, Holds), event(1, Unknown, Holds),
+	}
+	got := chooseEvents(events)
+	if len(got) != 2 || got[0] != &events[3] || got[1] != &events[5] {
+		t.Errorf("%d events of load %d", len(got), got[0].load)
+	}
+}
+
 // An allocator on a device tells its free memory and its largest block.
 func TestMemoryEventsOfAllocator(t *testing.T) {
 	for _, row := range []struct {

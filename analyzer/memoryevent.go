@@ -52,11 +52,18 @@ func memoryCounters() []string {
 	return []string{trace.MetricOOMKills, trace.MetricCgroupOOM, trace.MetricCgroupOOMKill, trace.MetricServerAllocFailed}
 }
 
-// seesMemoryEvents reports whether an event would have been seen.
-func (t *Telemetry) seesMemoryEvents() bool {
-	for _, metric := range append(memoryCounters(), trace.MetricOOMOrder, trace.MetricAllocFailed) {
-		if len(t.instances(metric)) > 0 {
-			return true
+// seesMemoryEvents reports whether an event would have been seen: a counter of
+// them was read while a load was held.
+func (t *Telemetry) seesMemoryEvents(loads []observedLoad) bool {
+	for _, metric := range memoryCounters() {
+		for _, s := range t.of(metric) {
+			for _, l := range loads {
+				for _, r := range l.runs {
+					if len(s.within(r.Level.BeginUnixNs, r.Level.EndUnixNs)) > 0 {
+						return true
+					}
+				}
+			}
 		}
 	}
 	return false
@@ -122,9 +129,9 @@ func (e *memoryEvent) join(o memoryEvent) {
 	}
 }
 
-// like events are compared together: of one load and verdict.
+// like events are compared together: of one load and one verdict each.
 func (e *memoryEvent) like(o *memoryEvent) bool {
-	return e.load == o.load && e.pieces.State == o.pieces.State && e.byServer() == o.byServer()
+	return e.load == o.load && e.pieces.State == o.pieces.State && e.cpu.State == o.cpu.State && e.byServer() == o.byServer()
 }
 
 // byServer: the server's allocator is judged, the kernel did not say what was
