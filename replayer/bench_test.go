@@ -262,7 +262,9 @@ func BenchmarkIdleFaults(b *testing.B) {
 	for i := range b.N {
 		turns := []func(){
 			func() { without.time(func() (int, int64, int64) { return benchReplay(b, target, 1000, time.Second) }) },
-			func() { with.time(func() (int, int64, int64) { return benchReplay(b, target, 1000, time.Second, idle...) }) },
+			func() {
+				with.time(func() (int, int64, int64) { return benchReplay(b, target, 1000, time.Second, idle...) })
+			},
 		}
 		turns[i%2]()
 		turns[1-i%2]()

@@ -66,6 +66,10 @@ type Config struct {
 	// Timeouts are the client's deadlines; zero = none.
 	Timeouts Timeouts
 
+	// KeepHeaders are fields of answers that records keep beside Content-Type and
+	// Retry-After, such as one by which a service says that it fell back.
+	KeepHeaders []string
+
 	// Faults are injected into the exchanges; their windows count from each
 	// level's measured start, and Seed decides which exchanges they hit.
 	Faults []fault.Spec

@@ -99,7 +99,7 @@ func (s *sender) exchange(it *item) *outcome {
 	if err != nil {
 		x.failed(err)
 	} else {
-		x.read(resp)
+		x.read(resp, s.keep)
 	}
 	x.times(out)
 	x.faulted()
@@ -211,7 +211,7 @@ func (x *exchange) times(out *outcome) {
 const lateAfter = time.Millisecond
 
 // read reads the answer to its end and judges it.
-func (x *exchange) read(resp *http.Response) {
+func (x *exchange) read(resp *http.Response, keep []string) {
 	defer resp.Body.Close()
 	head := x.now()
 	x.dog.head(x.it.due.Add(head))
@@ -223,7 +223,7 @@ func (x *exchange) read(resp *http.Response) {
 		r.ContentEncoding = new(short(strings.ToLower(coding)))
 	}
 	contentType := resp.Header.Get("Content-Type")
-	r.RespHeaders = respHeaders(resp)
+	r.RespHeaders = respHeaders(resp, keep)
 	x.stream = newStream(x, x.opening(contentType))
 	x.stream.answer.Head(resp.Header.Get)
 	body := io.Reader(resp.Body)
@@ -253,10 +253,11 @@ func (x *exchange) opening(contentType string) llmwire.Opening {
 	return llmwire.NewOpening(kind, llmwire.AnswerFraming(kind, plainPath(x.it.prompt.path), contentType))
 }
 
-// respHeaders keeps what tells how the service refused, and the sort of body.
-func respHeaders(resp *http.Response) map[string]string {
+// respHeaders keeps some fields: what tells how the service refused, the sort
+// of body, and what the user wants to see.
+func respHeaders(resp *http.Response, keep []string) map[string]string {
 	kept := make(map[string]string, 2)
-	for _, name := range []string{"Content-Type", "Retry-After"} {
+	for _, name := range keep {
 		if v := resp.Header.Get(name); v != "" {
 			kept[strings.ToLower(name)] = short(v)
 		}

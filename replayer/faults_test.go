@@ -1,9 +1,14 @@
 package replayer
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -317,4 +322,75 @@ func TestRetryStorm(t *testing.T) {
 			}
 		}
 	})
+}
+
+// fallbackApp answers from a store that it asks for each prompt, and without it
+// where that finds nothing, and says so in a header field.
+func fallbackApp(t *testing.T, store string) string {
+	t.Helper()
+	app := httptest.NewServer(&stub{answer: func(w http.ResponseWriter, r *http.Request) {
+		resp, err := http.Post(store+"/collections/facts/points/search", "application/json", strings.NewReader(`{"vector":[1,2],"limit":1}`))
+		found := struct{ Result []any }{}
+		if err == nil {
+			err = json.NewDecoder(resp.Body).Decode(&found)
+			_ = resp.Body.Close()
+		}
+		text := "from the store"
+		if err != nil || len(found.Result) == 0 {
+			w.Header().Set("X-Fallback", "nothing found")
+			text = "from memory"
+		}
+		e := stream200(w)
+		e.text(text)
+		e.finish(20, 3)
+	}})
+	t.Cleanup(app.Close)
+	return app.URL
+}
+
+// TestFallbackSeen: a replay against a service whose store is behind the fault
+// proxy: each record says whether that request fell back, and when it was
+// answered.
+func TestFallbackSeen(t *testing.T) {
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"result":[{"id":1,"score":0.9}]}`)
+	}))
+	defer store.Close()
+	target, err := url.Parse(store.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := fault.NewProxy(t.Context(), fault.ProxyConfig{Target: target, Faults: faults(t, "retrieval.empty,share=40%"), Seed: 3, Rules: fault.BuiltinRules()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- proxy.Serve(ctx, ln) }()
+	cfg := one(100, time.Second)
+	cfg.Target, cfg.KeepHeaders = fallbackApp(t, "http://"+ln.Addr().String()), []string{"X-Fallback"}
+	out := &memory{}
+	if _, err := Run(t.Context(), cfg, chatTrace(100, 10*ms), out); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	fell := int64(0)
+	for _, r := range out.records {
+		if r.Outcome != trace.OutcomeOK || r.TFirstTokenUs == nil {
+			t.Errorf("%s: %s, first token %v", r.RequestID, r.Outcome, us(r.TFirstTokenUs))
+		}
+		if r.RespHeaders["x-fallback"] == "nothing found" {
+			fell++
+		}
+	}
+	if acted := proxy.Report().Faults[0].Acted; fell != acted || fell < 20 || fell > 60 { // 40 ± 4.9, four sigma
+		t.Errorf("%d of 100 records fell back, the store came back empty %d times", fell, acted)
+	}
 }

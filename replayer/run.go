@@ -181,6 +181,7 @@ func (r *run) connect(ctx context.Context) error {
 	r.sender = &sender{
 		base: base, target: r.target,
 		header: targetHeader(r.cfg.Headers), limits: r.cfg.Timeouts, patient: r.cfg.NoCancels, quality: r.quality,
+		keep: append([]string{"Content-Type", "Retry-After"}, r.cfg.KeepHeaders...),
 	}
 	// Timeout stays 0: Vegeta's own default of 30 s would cut long streams.
 	r.client = &http.Client{Transport: r.sender}

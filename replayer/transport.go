@@ -72,6 +72,8 @@ type sender struct {
 	target *url.URL
 	header http.Header
 	limits Timeouts
+	// keep are the fields of answers that records keep.
+	keep []string
 	// patient: no answer is given up because the recorded client did.
 	patient bool
 

@@ -80,6 +80,8 @@ func (o *replayFlags) register(c *cobra.Command) {
 	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
 	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
 	o.faults.register(f)
+	f.StringSliceVar(&o.cfg.KeepHeaders, "keep-header", nil, "`names` of answers' header fields to keep in the records, such as one that says that the service fell back")
+	hideEmptyDefault(f, "keep-header")
 	o.telemetry.register(f)
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, the tokens and the in-flight estimate of each level; send nothing")
 	f.StringVarP(&o.out, "out", "o", "", "run directory to make")

@@ -205,6 +205,7 @@ type ragCase struct {
 // our proxy in between: of each question, whether it fell back, why, in what
 // time, and whether it answered right.
 func TestRAG(t *testing.T) {
+	testenv.Long(t)
 	params := twin.DemoParams(1)
 	params.ErrorRate = 0
 	server, err := sim.New(sim.Config{Params: params, Seed: 1})
