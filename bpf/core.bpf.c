@@ -23,6 +23,24 @@ struct {
 	__type(value, __u64);
 } code_files SEC(".maps");
 
+// Counts what a call moved as datagrams.
+static __always_inline void count_datagrams(const struct call *k)
+{
+	__u64 at = k->arg[1] + sizeof(struct user_msghdr), bytes = 0;
+	__u32 len;
+
+	if (k->shape != SHAPE_MMSG) {
+		count(COUNT_QUIC, k->writes, 1, k->ret);
+		return;
+	}
+	for (int i = 0; i < 256 && i < k->ret; i++) {
+		if (bpf_probe_read_user(&len, sizeof(len), (const void *)(at + i * sizeof(struct user_mmsghdr))))
+			break;
+		bytes += len;
+	}
+	count(COUNT_QUIC, k->writes, k->ret, bytes);
+}
+
 __noinline int on_socket(struct call *k, __u32 fd)
 {
 	struct sock *sk;
@@ -33,8 +51,11 @@ __noinline int on_socket(struct call *k, __u32 fd)
 	if (!k)
 		return 0;
 	sk = sock_of(fd, &ino, &family);
-	if (!sk)
+	if (!sk) {
+		if (family == FAMILY_QUIC && port_wanted(PORT_QUIC) && process_wanted(k->tgid))
+			count_datagrams(k);
 		return 0;
+	}
 	if (k->ret == 0) { // the other side's end
 		if (family == AF_UNIX)
 			end_unix(sk, EVENT_FIN);

@@ -26,6 +26,8 @@ type Counts struct {
 	// processes that the filters admit, MPTCP calls on sockets of that
 	// protocol: not followed.
 	Compat, IOURing, MPTCP Count
+	// QUIC are datagrams of UDP servers on port 443.
+	QUIC [2]Count
 	// Stray bytes are of calls whose descriptor had been given to another
 	// connection when they ended.
 	Stray Count

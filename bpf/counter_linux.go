@@ -22,6 +22,7 @@ const (
 	countUnbound     = 20
 	countStray       = 21
 	countEndsLost    = 22
+	countQUIC        = 23
 	countMax         = 24
 )
 
@@ -45,7 +46,7 @@ func readCounts(m *ebpf.Map) (Counts, error) {
 	}
 	c := Counts{
 		Want: sums[countWant], Have: sums[countHave], Filtered: sums[countFiltered],
-		Unread: sums[countUnread], Unbound: sums[countUnbound],
+		Unread: sums[countUnread], Unbound: sums[countUnbound], QUIC: sums[countQUIC],
 		ControlFull: both(countControlFull).Events, EndsLost: both(countEndsLost).Events, ConnsFull: both(countConnsFull).Events,
 		Compat: both(countCompat), IOURing: both(countIOURing), MPTCP: both(countMPTCP), Stray: both(countStray),
 		Lost: make(map[string][2]Count),

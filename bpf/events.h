@@ -157,6 +157,7 @@ enum counter {
 	COUNT_UNBOUND = 20,  // bytes of TLS libraries without a connection
 	COUNT_STRAY = 21,    // their descriptor was another connection's when the call ended
 	COUNT_ENDS_LOST = 22, // starts and ends that found the ring and the map full
+	COUNT_QUIC = 23,      // datagrams of UDP servers on port 443
 	COUNT_MAX = 24,
 };
 

@@ -42,7 +42,7 @@ __noinline int gatherable(struct emission *e)
 	{                                                                                    \
 		struct lc_data *d;                                                           \
 		struct user_iovec v;                                                         \
-		__u32 have = 0, n;                                                           \
+		__u64 have = 0, n; /* of 64 bits, whose bounds Linux 6.1 knows exactly */    \
                                                                                              \
 		if (!e)                                                                      \
 			return FULL;                                                         \

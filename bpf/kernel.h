@@ -56,6 +56,8 @@ enum {
 #define AF_INET6 10
 #define SOCK_STREAM 1
 #define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+#define PORT_QUIC 443
 #define IPPROTO_MPTCP 262
 #define MSG_PEEK 2
 #define MSG_TRUNC 0x20

@@ -61,6 +61,9 @@ func loadHere(t *testing.T, o Options) *Kernel {
 	t.Helper()
 	testenv.Root(t)
 	k, err := Load(o)
+	if refused := (*ebpf.VerifierError)(nil); errors.As(err, &refused) {
+		t.Fatal(err) // which may be a matter of permission too, to the kernel
+	}
 	if errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, fs.ErrPermission) {
 		testenv.Missing(t, "eBPF", "run on a kernel from 6.1 on that allows BPF programs: "+err.Error())
 	}

@@ -19,8 +19,11 @@ static __always_inline struct file *file_of(__u32 fd)
 	return file;
 }
 
+#define FAMILY_QUIC 0xffff // no family of the kernel's
+
 // The stream socket of a descriptor, and its inode's number; NULL where it is
-// none. The family is AF_UNIX, AF_INET or AF_INET6.
+// none. The family is AF_UNIX, AF_INET or AF_INET6; where there is no stream,
+// FAMILY_QUIC is that of a server's socket of UDP whose port is QUIC's.
 static __always_inline struct sock *sock_of(__u32 fd, __u64 *ino, __u16 *family)
 {
 	struct file *file = file_of(fd);
@@ -51,6 +54,8 @@ static __always_inline struct sock *sock_of(__u32 fd, __u64 *ino, __u16 *family)
 	protocol = BPF_CORE_READ(sk, sk_protocol);
 	if (protocol == IPPROTO_MPTCP)
 		count(COUNT_MPTCP, 0, 1, 0);
+	if (protocol == IPPROTO_UDP)
+		*family = BPF_CORE_READ(sk, __sk_common.skc_num) == PORT_QUIC ? FAMILY_QUIC : 0;
 	return protocol == IPPROTO_TCP ? sk : NULL;
 }
 

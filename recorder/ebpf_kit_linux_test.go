@@ -119,6 +119,9 @@ func openEBPF(t *testing.T, o bpf.Options) Source {
 	t.Helper()
 	testenv.Root(t)
 	src, err := OpenEBPF(o, Limits{})
+	if refused := (*ebpf.VerifierError)(nil); errors.As(err, &refused) {
+		t.Fatal(err) // which may be a matter of permission too, to the kernel
+	}
 	if errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, fs.ErrPermission) {
 		testenv.Missing(t, "eBPF", "run on a kernel from 6.1 on that allows BPF programs: "+err.Error())
 	}

@@ -86,8 +86,9 @@ func (s *ebpfSource) unreadSoFar() (sums map[string]int64, last int64) {
 			sums["tls"] += int64(n.Bytes)
 		}
 	}
-	for _, n := range counts.Unread {
-		sums["unread"] += int64(n.Bytes)
+	for d := range 2 {
+		sums["unread"] += int64(counts.Unread[d].Bytes)
+		sums["quic"] += int64(counts.QUIC[d].Bytes)
 	}
 	return sums, s.clock.now()
 }
