@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -336,5 +337,51 @@ func TestClientsThatGiveUp(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before 20 clients gave up", runtime.NumGoroutine(), before)
 		}
+	}
+}
+
+// TestNetworkOverHTTP2: requests of one connection are hit by their share, and
+// those beside them are not, with TLS from end to end.
+func TestNetworkOverHTTP2(t *testing.T) {
+	service := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, r.Proto)
+	}))
+	service.EnableHTTP2 = true
+	service.StartTLS()
+	defer service.Close()
+	base := service.Client().Transport.(*http.Transport)
+	for _, flag := range []string{"network.latency,latency=50ms,share=50%", "reset-peer,share=50%"} {
+		in, err := New(t.Context(), Config{Faults: parseAll(t, flag), Base: base, Upstream: strings.TrimPrefix(service.URL, "https://")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for i := range 30 {
+			all.Go(func() {
+				req, _ := http.NewRequest(http.MethodPost, service.URL, strings.NewReader("{}"))
+				req.GetBody = nil
+				x := &Exchange{ID: fmt.Sprint(i)}
+				start := time.Now()
+				resp, err := in.Do(req, x)
+				text := []byte{}
+				if err == nil {
+					text, err = io.ReadAll(resp.Body)
+					_ = resp.Body.Close()
+				}
+				hit := len(x.Faults()) > 0
+				if reset := flag[0] == 'r'; reset && hit != (err != nil) || !reset && (err != nil || hit && time.Since(start) < 50*ms) {
+					t.Errorf("%s: request %d: faults %v, error %v, after %v", flag, i, x.Faults(), err, time.Since(start))
+				}
+				if err == nil && string(text) != "HTTP/2.0" {
+					t.Errorf("%s: request %d by %s", flag, i, text)
+				}
+			})
+		}
+		all.Wait()
+		if c := in.Counts()[0]; c.Acted != c.Chosen || c.Acted < 4 || c.Acted > 26 {
+			t.Errorf("%s: %+v", flag, c)
+		}
+		in.Close()
 	}
 }
