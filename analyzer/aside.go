@@ -142,7 +142,7 @@ func (r *row) answer(answers []Answer) []Answer {
 			a.Conn = ConnReused
 		}
 	}
-	a.Cut = r.cut()
+	a.Cut = r.cut() && !r.asAsked()
 	return append(answers, a)
 }
 
@@ -177,6 +177,12 @@ func (r *row) cut() bool {
 		}
 	}
 	return false
+}
+
+// asAsked reports whether the answer has as many tokens as were asked for at
+// most: a replay asks for those of the recording, and its end there tells nothing.
+func (r *row) asAsked() bool {
+	return r.MaxTokens != nil && r.OutputTokens != nil && *r.OutputTokens >= int64(*r.MaxTokens)
 }
 
 // misses says that telemetry was taken at another time than the levels: on

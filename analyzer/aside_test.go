@@ -61,6 +61,37 @@ func TestAnalyzeAside(t *testing.T) {
 	}
 }
 
+// An answer that has as many tokens as were asked for, which a replay does by the
+// recording, is not one that was cut for want of context.
+func TestCutAnswers(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		asked  *int32
+		want   TargetState
+	}{{"length", new(int32(10)), Within}, {"length", new(int32(4000)), Breach}, {"length", nil, Breach}, {"stop", nil, Within}} {
+		edit := func(_ int, r *trace.Record) { r.FinishReasons, r.MaxTokens = []string{row.reason}, row.asked }
+		got := targetOf(t, groupLoads(runsOf(t, []levelPlan{{load: 10, n: 600, edit: edit}}), false), "truncation")
+		if got.State != row.want {
+			t.Errorf("%s: %+v, want %s", row.reason, got, row.want)
+		}
+	}
+}
+
+// runsOf writes a run directory and reads its runs.
+func runsOf(t *testing.T, plans []levelPlan) []*run {
+	t.Helper()
+	d := writeRun(t, plans, nil)
+	levels, err := readLevels(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := readRuns(d, levels, nil, new(aside))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}
+
 // Case 22: counters that restart count on from 0, and are told of; a counter of
 // another instance has its own.
 func TestServerCounters(t *testing.T) {

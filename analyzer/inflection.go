@@ -51,7 +51,8 @@ type Answer struct {
 	InputTokens int32
 	// Conn tells whether the connection had to be opened first.
 	Conn ConnUse
-	// Cut: the answer ended at its token limit.
+	// Cut: the answer ended before it was complete and before it had the tokens
+	// that were asked for at most.
 	Cut bool
 }
 

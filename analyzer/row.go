@@ -23,6 +23,7 @@ type row struct {
 	ErrorCode     *string              `parquet:"error_code,dict"`
 	InputTokens   *int64               `parquet:"input_tokens"`
 	OutputTokens  *int64               `parquet:"output_tokens"`
+	MaxTokens     *int32               `parquet:"max_tokens"`
 	ConnReused    *bool                `parquet:"conn_reused"`
 	N             *int32               `parquet:"n"`
 	Stream        bool                 `parquet:"stream"`

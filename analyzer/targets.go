@@ -15,7 +15,7 @@ const (
 	slowLimitUs    = 800e3 // P95
 	wrongLimit     = 0.08  // share of wrong answers above that of the baseline
 	wrongBelow     = 0.3   // a score below is a wrong answer
-	cutLimit       = 0.12  // share of answers that end at their token limit
+	cutLimit       = 0.12  // share of answers that are cut for want of context
 	tokenLimit     = 0.05  // nats
 	tokensNeeded   = 50_000
 	p99Needed      = 300
@@ -118,7 +118,7 @@ func shareOfEvents(events []windowEvent) (k, n float64) {
 	return k, float64(len(events))
 }
 
-// cutAnswers watches the share of answers that were cut at their token limit.
+// cutAnswers watches the share of answers that were cut for want of context.
 func cutAnswers() watcher {
 	return watcher{
 		target: Target{Name: "truncation", Limit: cutLimit, Unit: "share", WindowS: 60},

@@ -39,7 +39,8 @@ func textSections(b *strings.Builder, a *analyzer.Analysis) {
 	}
 }
 
-// targetLines has a line for each target, and one for each load beyond it.
+// targetLines has a line for each target, and where it is broken the lowest and
+// the worst load.
 func targetLines(w *analyzer.Windows) []string {
 	if w == nil || w.BaselinePerS == nil {
 		return nil
@@ -47,19 +48,34 @@ func targetLines(w *analyzer.Windows) []string {
 	var out []string
 	for _, t := range w.Targets {
 		line := fmt.Sprintf("%s at most %s: %s", words(t.Name), value(&t.Limit, t.Unit), stateWords(t.State))
+		var beyond []analyzer.LoadTarget
+		for _, l := range t.Loads {
+			if l.State == t.State && t.State != analyzer.Within {
+				beyond = append(beyond, l)
+			}
+		}
+		if n := len(beyond); n > 0 {
+			line += fmt.Sprintf(" at %d of %d loads; first at %s", n, len(t.Loads), worst(&beyond[0], t.Unit))
+			if n > 1 {
+				line += "; last at " + worst(&beyond[n-1], t.Unit)
+			}
+		}
 		if t.Missing != "" {
 			line += "; missing: " + t.Missing
 		}
 		out = append(out, line)
-		for _, l := range t.Loads {
-			if l.State == analyzer.Breach || l.State == analyzer.BreachIndicated {
-				out = append(out, fmt.Sprintf("at %s/s %s, %d of %d windows; worst %s (95 %% %s) from %s on, n = %d",
-					rate(&l.OfferedPerS), stateWords(l.State), l.Breached+l.Indicated, l.Windows,
-					value(l.Worst.Point, t.Unit), interval(l.Worst.Low, l.Worst.High, func(v *float64) string { return value(v, t.Unit) }), seconds(l.WorstS), l.N))
-			}
-		}
 	}
 	return out
+}
+
+// worst is the worst window of a load.
+func worst(l *analyzer.LoadTarget, unit string) string {
+	ends := interval(l.Worst.Low, l.Worst.High, func(v *float64) string { return value(v, unit) })
+	text := fmt.Sprintf("%s/s, in %d of %d windows, worst %s (95 %% %s", rate(&l.OfferedPerS), l.Breached+l.Indicated, l.Windows, value(l.Worst.Point, unit), ends)
+	if l.WorstS > 0 {
+		text += " from " + seconds(l.WorstS) + " on"
+	}
+	return text + ")"
 }
 
 // stateWords is the state of a target for people.

@@ -92,8 +92,7 @@ func TestSections(t *testing.T) {
 	textSections(&got, a)
 	const want = `
 service-level targets over time
-  p99 shift at most × 1.40: broken
-  at 30.00/s broken, 2 of 9 windows; worst × 2.10 (95 % × 1.60–open) from 2m0s on, n = 1800
+  p99 shift at most × 1.40: broken at 1 of 2 loads; first at 30.00/s, in 2 of 9 windows, worst × 2.10 (95 % × 1.60–open from 2m0s on)
   truncation at most 12.0 %: kept
   wrong answers at most 8.00 %: not enough requests; missing: 100 scored probes
 
