@@ -252,25 +252,58 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
-// BenchmarkIdleFaults is a second of replay in turns without faults and with
-// three that fall on none of its requests: the CPU time of the second, per
-// stream, by that of the first.
+// BenchmarkIdleFaults sends requests to a service in the same process that
+// answers at once, without a network, in turns of 500 without faults and with
+// three that fall on none: the median over the turns of the CPU time of the
+// second by that of the first. A network would make the share smaller.
 func BenchmarkIdleFaults(b *testing.B) {
-	target := startStub(b)
-	var without, with benchSum
-	idle := []string{"http-429,model=none", "cut,share=0.0001%", "delay,from=900ms,for=100ms,path=/nowhere"}
-	for i := range b.N {
-		turns := []func(){
-			func() { without.time(func() (int, int64, int64) { return benchReplay(b, target, 1000, time.Second) }) },
-			func() {
-				with.time(func() (int, int64, int64) { return benchReplay(b, target, 1000, time.Second, idle...) })
-			},
+	stream := []byte(strings.Repeat("data: "+`{"id":"c1","choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}`+"\n\n", benchEvents) + "data: [DONE]\n\n")
+	answer := roundTripper(func(req *http.Request) (*http.Response, error) {
+		_ = req.Body.Close()
+		return &http.Response{
+			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, ContentLength: -1,
+			TransferEncoding: []string{"chunked"}, Body: io.NopCloser(bytes.NewReader(stream)), ProtoMajor: 1, ProtoMinor: 1,
+		}, nil
+	})
+	turn := func(injected ...string) time.Duration {
+		cfg := one(100, time.Hour).withDefaults()
+		cfg.Target, cfg.Faults = "http://192.0.2.1", faults(b, injected...)
+		r, err := newRun(&cfg, chatTrace(100, time.Second), &memory{})
+		if err != nil {
+			b.Fatal(err)
 		}
-		turns[i%2]()
-		turns[1-i%2]()
+		if err := r.connect(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		s := r.sender
+		s.base.(*http.Transport).RegisterProtocol("http", answer)
+		s.ctx, s.info.seal = b.Context(), *r.trace.Manifest.Seal
+		before, _ := processCPU()
+		for i := range 500 {
+			it := newItem(r.recs[i%100], arrival{})
+			it.due = time.Now()
+			it.prompt, err = r.prompts.make(it.src, copyKey{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if o := s.exchange(it); o.rec.Outcome != trace.OutcomeOK {
+				b.Fatal(o.rec.Outcome)
+			}
+		}
+		after, _ := processCPU()
+		return after - before
 	}
-	without.report(b, "without-")
-	with.report(b, "")
-	b.ReportMetric(with.cpuPerStream()/without.cpuPerStream(), "cpu/without")
+	idle := []string{"http-429,model=none", "cut,share=0.0001%", "delay,from=900ms,for=100ms,path=/nowhere"}
+	var ratios []int64 // per million
+	for i := range b.N {
+		var cpu [2]time.Duration
+		for _, with := range []int{i % 2, 1 - i%2} {
+			cpu[with] = turn(idle[:3*with]...)
+		}
+		ratios = append(ratios, int64(1e6*cpu[1].Seconds()/cpu[0].Seconds()))
+	}
+	b.ReportMetric(float64(quantile(ratios, 0.5))/1e6, "cpu/without")
+	b.ReportMetric(float64(quantile(ratios, 0.25))/1e6, "cpu/without-q25")
+	b.ReportMetric(float64(quantile(ratios, 0.75))/1e6, "cpu/without-q75")
 	b.ReportMetric(0, "ns/op")
 }
