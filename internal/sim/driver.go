@@ -154,7 +154,9 @@ func (d *driver) advance(now int64) {
 			delete(d.tickets, ev.Job)
 			t.finish(ev)
 		case ev.Kind == twin.FirstToken || ev.Kind == twin.Token:
-			t.wrong = t.wrong || ev.Wrong
+			if ev.Wrong { // of a first token only: after it the handler reads
+				t.wrong = true
+			}
 			t.made.Store(ev.Token + 1)
 			t.tell()
 		case ev.Kind == twin.Admitted:

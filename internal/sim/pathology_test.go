@@ -36,7 +36,7 @@ func series(t *testing.T, b *bench, name string) (value float64) {
 // TestBrokenAnswers: what pathologies break looks on the wire as it does with real
 // servers.
 func TestBrokenAnswers(t *testing.T) {
-	const n = 3000
+	const n = 1000
 	outcomes := func(name, body string) map[string]int {
 		kinds, cfg := map[string]int{}, quick()
 		p := twin.DemoParams(1)
@@ -85,19 +85,20 @@ func TestOutOfMemory(t *testing.T) {
 			p.ErrorRate, p.Pathologies = 0, []string{tt.pathology}
 			cfg.Params = p.Faster(1000)
 			inBubble(t, cfg, func(t *testing.T, b *bench) {
-				ok := true
-				for n := 0; n < 20_001 && ok; n++ {
-					if n == 20_000 {
-						time.Sleep(16 * time.Second) // of the bubble, as all that follow
-					}
+				d := b.server.driver
+				for range 15_000 { // without HTTP, which takes a hundred times as long
+					d.submit(twin.Job{ID: d.number(), InputTokens: 1, OutputTokens: 1})
+					time.Sleep(time.Millisecond) // of the bubble, as all that follow
+				}
+				for failed := false; !failed; {
 					resp, text := b.post(t, "/v1/completions", `{"max_tokens":1,"prompt":"a"}`)
-					ok = resp.StatusCode == http.StatusOK
-					if !ok && (resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "CUDA out of memory. Tried to allocate")) {
+					if failed = resp.StatusCode != http.StatusOK; !failed {
+						time.Sleep(time.Second)
+						continue
+					}
+					if resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "CUDA out of memory. Tried to allocate") {
 						t.Errorf("status %d: %s", resp.StatusCode, text)
 					}
-				}
-				if ok {
-					t.Error("nothing failed")
 				}
 				time.Sleep(2 * time.Second)
 				if got := series(t, b, tt.series); got < 1 {
