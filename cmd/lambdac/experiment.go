@@ -101,6 +101,9 @@ func runExperiment(c *cobra.Command, path string, o *runFlags) error {
 	if o.dryRun {
 		return dryRun(c, cfg, job, o.asJSON)
 	}
+	if job.watch, err = p.watch(x, &cfg); err != nil {
+		return badExperiment(err)
+	}
 	return p.execute(c, x, cfg, job, o)
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/lambdac/lambdac/analyzer"
 	"github.com/lambdac/lambdac/internal/experiment"
+	"github.com/lambdac/lambdac/internal/fault"
+	"github.com/lambdac/lambdac/internal/telemetry"
 	"github.com/lambdac/lambdac/replayer"
 )
 
@@ -115,7 +117,7 @@ func newPlan(x *experiment.Experiment, out string) (*plan, error) {
 		return nil, err
 	}
 	p.flags.out, p.seed = out, p.flags.cfg.Seed
-	for _, step := range []func(*experiment.Experiment) error{p.stop, p.search, p.judges, p.baseline} {
+	for _, step := range []func(*experiment.Experiment) error{p.stop, p.search, p.faults, p.judges, p.baseline} {
 		if err := step(x); err != nil {
 			return nil, err
 		}
@@ -175,6 +177,65 @@ func (p *plan) search(x *experiment.Experiment) error {
 		}
 	}
 	return nil
+}
+
+// faults reads the faults.
+func (p *plan) faults(x *experiment.Experiment) error {
+	var specs []fault.Spec
+	for i, members := range x.Spec.Faults {
+		path := fmt.Sprintf("faults[%d]", i)
+		s, err := fault.Parse(members)
+		if err == nil {
+			err = s.CheckWindow(p.flags.cfg.Hold)
+		}
+		if err != nil {
+			return x.At(placeOf(path, err), err)
+		}
+		specs = append(specs, s)
+		p.flags.faults.texts = append(p.flags.faults.texts, s.String())
+	}
+	err := fault.CheckTogether(specs)
+	if told := (*fault.Error)(nil); errors.As(err, &told) && told.Index != nil {
+		return x.At(placeOf(fmt.Sprintf("faults[%d]", *told.Index), err), err)
+	} else if err != nil {
+		return x.At("faults", err)
+	}
+	return nil
+}
+
+// placeOf is the path of what an error of a fault is about.
+func placeOf(path string, err error) string {
+	if told, ok := errors.AsType[*fault.Error](err); ok && told.Field != "" {
+		path += "." + told.Field
+	}
+	return path
+}
+
+// watch is what the experiment samples beside the load.
+func (p *plan) watch(x *experiment.Experiment, cfg *replayer.Config) (*runWatch, error) {
+	t := x.Spec.Telemetry
+	if t == nil {
+		return p.flags.telemetry.config(cfg)
+	}
+	p.flags.telemetry.servers = t.Servers
+	if t.Server != "" {
+		p.flags.telemetry.servers = append([]string{t.Server}, t.Servers...)
+	}
+	p.flags.telemetry.parts = []string{"client"}
+	if t.Host {
+		p.flags.telemetry.parts = append(p.flags.telemetry.parts, "host")
+	}
+	if t.GPU == "on" {
+		p.flags.telemetry.parts = append(p.flags.telemetry.parts, "gpu")
+	}
+	w, err := p.flags.telemetry.config(cfg)
+	if err != nil {
+		return nil, x.At("telemetry", plain(err))
+	}
+	if t.GPU == "auto" || t.GPU == "" && t.Host {
+		w.cfg.GPU = telemetry.Auto
+	}
+	return w, nil
 }
 
 // judges reads the objectives.

@@ -144,7 +144,8 @@ type Search struct {
 type Telemetry struct {
 	// Host samples this machine: of use where the service runs on it.
 	Host bool `json:"host,omitempty"`
-	// GPU is auto (the default where Host is set) or off.
+	// GPU is auto (sampled where this machine has one), on or off; auto where Host
+	// is set and nothing is said.
 	GPU string `json:"gpu,omitempty"`
 	// Server is a URL of metrics in Prometheus' text form; Servers are several.
 	Server  string   `json:"server,omitempty"`

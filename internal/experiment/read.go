@@ -69,7 +69,7 @@ var rules = []struct {
 		if d.Spec.Telemetry == nil {
 			return nil
 		}
-		return oneOf("gpu", d.Spec.Telemetry.GPU, "", "auto", "off")
+		return oneOf("gpu", d.Spec.Telemetry.GPU, "", "auto", "on", "off")
 	}},
 	{"$.spec.probes", func(d *Document) error { return oneOf("probes", d.Spec.Probes, "", "builtin") }},
 	{"$.spec.baseline.run", func(d *Document) error {
