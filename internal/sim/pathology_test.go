@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,16 +13,7 @@ import (
 // series reads a value of /metrics, 0 where there is none.
 func series(t *testing.T, b *bench, name string) (value float64) {
 	t.Helper()
-	resp, err := b.client.Get("http://sim/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(b.scrape(t)) {
 		if rest, is := strings.CutPrefix(line, name+" "); is {
 			if _, err := fmt.Sscan(rest, &value); err != nil {
 				t.Fatal(err)

@@ -48,6 +48,21 @@ func (b *bench) try(path, body string) (resp *http.Response, text string, err er
 	return resp, string(all), err
 }
 
+// scrape reads /metrics.
+func (b *bench) scrape(t *testing.T) string {
+	t.Helper()
+	resp, err := b.client.Get("http://sim/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // inBubble runs a test with a server in virtual time. That the bubble ends is
 // the proof that no goroutine is left.
 func inBubble(t *testing.T, cfg Config, f func(*testing.T, *bench)) {
@@ -330,15 +345,7 @@ func TestPrefixAndMetrics(t *testing.T) {
 		if _, second := b.post(t, "/v1/completions", body); !strings.Contains(second, `"cached_tokens":32`) {
 			t.Errorf("the second answer does not say 32 cached tokens: %s", second)
 		}
-		resp, err := b.client.Get("http://sim/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := b.scrape(t)
 		for _, line := range []string{
 			"# TYPE vllm:num_requests_running gauge",
 			`vllm:num_requests_running{engine="0",model_name="m"} 0`,
@@ -352,7 +359,7 @@ func TestPrefixAndMetrics(t *testing.T) {
 			`vllm:request_success_total{engine="0",model_name="m"} 2`,
 			`vllm:cache_config_info{block_size="16",enable_prefix_caching="true",num_gpu_blocks="8192"} 1`,
 		} {
-			if !strings.Contains(string(text), line+"\n") {
+			if !strings.Contains(text, line+"\n") {
 				t.Errorf("/metrics lacks %q", line)
 			}
 		}
