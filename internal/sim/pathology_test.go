@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,21 @@ import (
 
 	"github.com/lambdac/lambdac/internal/twin"
 )
+
+// scrape reads /metrics.
+func (b *bench) scrape(t *testing.T) string {
+	t.Helper()
+	resp, err := b.client.Get("http://sim/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
 
 // series reads a value of /metrics, 0 where there is none.
 func series(t *testing.T, b *bench, name string) (value float64) {

@@ -48,21 +48,6 @@ func (b *bench) try(path, body string) (resp *http.Response, text string, err er
 	return resp, string(all), err
 }
 
-// scrape reads /metrics.
-func (b *bench) scrape(t *testing.T) string {
-	t.Helper()
-	resp, err := b.client.Get("http://sim/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // inBubble runs a test with a server in virtual time. That the bubble ends is
 // the proof that no goroutine is left.
 func inBubble(t *testing.T, cfg Config, f func(*testing.T, *bench)) {
