@@ -101,8 +101,8 @@ func runExperiment(c *cobra.Command, path string, o *runFlags) error {
 	if o.dryRun {
 		return dryRun(c, cfg, job, o.asJSON)
 	}
-	if job.watch, err = p.watch(x, &cfg); err != nil {
-		return badExperiment(err)
+	if job.watch, err = p.flags.telemetry.config(&cfg); err != nil {
+		return badExperiment(x.At("telemetry", plain(err)))
 	}
 	return p.execute(c, x, cfg, job, o)
 }
@@ -124,6 +124,9 @@ func (p *plan) execute(c *cobra.Command, x *experiment.Experiment, cfg replayer.
 	}
 	for _, warning := range result.Warnings {
 		u.warn("%s", warning)
+	}
+	if line := job.watch.line(); line != "" {
+		u.say("%s", line)
 	}
 	a, err := analyzeRun(job.out, analyzer.Options{Seed: p.seed, Version: version, Objectives: p.objectives})
 	if a == nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/lambdac/lambdac/analyzer"
 	"github.com/lambdac/lambdac/internal/experiment"
 	"github.com/lambdac/lambdac/internal/fault"
-	"github.com/lambdac/lambdac/internal/telemetry"
 	"github.com/lambdac/lambdac/replayer"
 )
 
@@ -65,6 +64,13 @@ func keys(s *experiment.Spec) []key {
 	if l.Seed != nil {
 		list = append(list, key{"load.seed", "seed", []string{strconv.FormatUint(*l.Seed, 10)}})
 	}
+	if t := s.Telemetry; t != nil {
+		list = append(list,
+			key{"telemetry.host", "telemetry", sampledParts(t)},
+			key{"telemetry.server", "server-metrics", given(t.Server)},
+			key{"telemetry.servers", "server-metrics", t.Servers},
+		)
+	}
 	if l.Search != nil {
 		list = append(list,
 			key{"load.search.budget", "budget", given(l.Search.Budget)},
@@ -81,6 +87,20 @@ func switched(on bool) []string {
 		return nil
 	}
 	return []string{"true"}
+}
+
+// sampledParts is what --telemetry is for a file that says so: without host it is
+// found out, as without the flag.
+func sampledParts(t *experiment.Telemetry) []string {
+	switch {
+	case t.Host && t.GPU == "off":
+		return []string{"client,host"}
+	case t.Host:
+		return []string{"client,host,gpu"}
+	case t.GPU == "on":
+		return []string{"client,gpu"}
+	}
+	return nil
 }
 
 func whole(n int) []string {
@@ -209,33 +229,6 @@ func placeOf(path string, err error) string {
 		path += "." + told.Field
 	}
 	return path
-}
-
-// watch is what the experiment samples beside the load.
-func (p *plan) watch(x *experiment.Experiment, cfg *replayer.Config) (*runWatch, error) {
-	t := x.Spec.Telemetry
-	if t == nil {
-		return p.flags.telemetry.config(cfg)
-	}
-	p.flags.telemetry.servers = t.Servers
-	if t.Server != "" {
-		p.flags.telemetry.servers = append([]string{t.Server}, t.Servers...)
-	}
-	p.flags.telemetry.parts = []string{"client"}
-	if t.Host {
-		p.flags.telemetry.parts = append(p.flags.telemetry.parts, "host")
-	}
-	if t.GPU == "on" {
-		p.flags.telemetry.parts = append(p.flags.telemetry.parts, "gpu")
-	}
-	w, err := p.flags.telemetry.config(cfg)
-	if err != nil {
-		return nil, x.At("telemetry", plain(err))
-	}
-	if t.GPU == "auto" || t.GPU == "" && t.Host {
-		w.cfg.GPU = telemetry.Auto
-	}
-	return w, nil
 }
 
 // judges reads the objectives.
