@@ -155,8 +155,14 @@ func (c *client) hold(r *run) {
 		}
 	}
 	for _, ev := range c.engine.Advance(l.DrainedUnixNs) {
+		if ev.Kind == twin.Token {
+			continue // nine events of ten
+		}
 		if a := c.open[ev.Job]; a != nil {
 			a.see(ev)
+		}
+		if ev.Kind.Ends() {
+			delete(c.open, ev.Job)
 		}
 	}
 }
