@@ -12,7 +12,7 @@ export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 # its tests are whole processes, which the detector slows past their deadlines.
 CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./internal/fault
 
-.PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env datasets clean
+.PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env datasets notebooks clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
@@ -31,6 +31,7 @@ KERNEL_TESTS ?= ./internal/hostcheck ./bpf \
 
 test-kernel: ## the tests of the kernel side on other kernels, under emulation; needs qemu-system-x86
 	$(GO) run ./internal/kerneltest -kernels $(KERNELS) -tools curl $(KERNEL_TESTS)
+	$(GO) run ./internal/kerneltest -kernels $(KERNELS) -memory 256 './internal/telemetry:TestGuest'
 
 generate: ## the programs that run in the kernel, from their sources; needs clang-19, llvm-19 and libbpf-dev
 	$(GO) generate ./bpf
@@ -73,9 +74,15 @@ datasets: ## the small traces and runs of datasets/data, from the simulated serv
 	rm -rf datasets/data
 	$(GO) run ./internal/datagen -o datasets/data
 
-python-env: ## a Python with the pinned readers and API clients that the interoperability tests use
+notebooks: ## runs notebooks/ on the datasets; what they draw goes to .notebooks
+	"$${LAMBDAC_PYTHON:-$(PYTHON)}" notebooks/run.py --keep .notebooks
+
+python-env: .venv/installed ## a Python with the pinned readers, API clients and what the notebooks use
+
+.venv/installed: internal/testenv/requirements.txt notebooks/requirements.txt
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet -r internal/testenv/requirements.txt
+	touch $@
 
 node-env: ## the same for Node.js: the pinned API clients
 	mkdir -p .node

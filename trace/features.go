@@ -3,10 +3,12 @@ package trace
 // Features are numbers taken from the texts of one exchange while they were
 // in memory: one row of the features table.
 type Features struct {
+	// RequestID is that of the exchange.
 	RequestID string `parquet:"request_id"`
-	// InCluster and OutCluster number semantic clusters by first appearance
-	// in the trace (average linkage, cosine distance 0.30).
-	InCluster  *int32 `parquet:"in_cluster"`
+	// InCluster numbers the semantic cluster of what was asked, by first
+	// appearance in the trace (average linkage, cosine distance 0.30).
+	InCluster *int32 `parquet:"in_cluster"`
+	// OutCluster numbers that of the answer, likewise.
 	OutCluster *int32 `parquet:"out_cluster"`
 	// ClusterMethod is "embeddings:<model>", "lexical" or [ClusterExact].
 	ClusterMethod *string `parquet:"cluster_method,dict"`
@@ -26,9 +28,9 @@ type Features struct {
 	FormatValid *bool `parquet:"format_valid"`
 	// Reason says why this row has NULLs.
 	Reason *FeatureReason `parquet:"reason,dict"`
-	// ProbeID and ProbeScore are set for scored probes only; the score is in
-	// [0, 1].
-	ProbeID    *string  `parquet:"probe_id"`
+	// ProbeID names the question, where it is one whose answer is known.
+	ProbeID *string `parquet:"probe_id"`
+	// ProbeScore is how right its answer is, in [0, 1].
 	ProbeScore *float64 `parquet:"probe_score"`
 }
 

@@ -8,27 +8,35 @@ package trace
 // where open_at_end is that of the last row.
 type CaptureWindow struct {
 	// Source is the capture source: pcap, live, tap, ….
-	Source            string `parquet:"source,dict"`
-	WindowStartUnixNs int64  `parquet:"window_start_unix_ns,delta"`
-	WindowNs          int64  `parquet:"window_ns"`
+	Source string `parquet:"source,dict"`
+	// WindowStartUnixNs is when the second begins.
+	WindowStartUnixNs int64 `parquet:"window_start_unix_ns,delta"`
+	// WindowNs is its length.
+	WindowNs int64 `parquet:"window_ns"`
 	// ExchangesSeen counts exchanges that began or, where the start was
-	// missed, were joined; ExchangesWritten those that have their row.
-	ExchangesSeen    int64 `parquet:"exchanges_seen"`
+	// missed, were joined.
+	ExchangesSeen int64 `parquet:"exchanges_seen"`
+	// ExchangesWritten counts exchanges that have their row.
 	ExchangesWritten int64 `parquet:"exchanges_written"`
 	// Unpaired counts answers that belong to no request seen.
 	Unpaired int64 `parquet:"unpaired"`
-	// Dropped* count exchanges by the stage that gave them up.
-	DroppedRingbuf   int64 `parquet:"dropped_ringbuf"`
-	DroppedParser    int64 `parquet:"dropped_parser"`
-	DroppedUnknown   int64 `parquet:"dropped_unknown_protocol"`
+	// DroppedRingbuf counts exchanges that were lost before they were read.
+	DroppedRingbuf int64 `parquet:"dropped_ringbuf"`
+	// DroppedParser counts exchanges that could not be parsed.
+	DroppedParser int64 `parquet:"dropped_parser"`
+	// DroppedUnknown counts exchanges of a protocol that is not known.
+	DroppedUnknown int64 `parquet:"dropped_unknown_protocol"`
+	// DroppedSanitizer counts exchanges that the sanitizer gave up.
 	DroppedSanitizer int64 `parquet:"dropped_sanitizer"`
-	DroppedDisk      int64 `parquet:"dropped_disk"`
+	// DroppedDisk counts exchanges that could not be written.
+	DroppedDisk int64 `parquet:"dropped_disk"`
 	// TruncatedBodies counts bodies of which a part was left out by a limit.
 	TruncatedBodies int64 `parquet:"truncated_bodies"`
-	// BytesSeen is the TCP payload on the wire, BytesLost the part of it that
-	// was not read; LostByReason has the latter by reason.
-	BytesSeen    int64            `parquet:"bytes_seen"`
-	BytesLost    int64            `parquet:"bytes_lost"`
+	// BytesSeen is the TCP payload on the wire.
+	BytesSeen int64 `parquet:"bytes_seen"`
+	// BytesLost is the part of it that was not read.
+	BytesLost int64 `parquet:"bytes_lost"`
+	// LostByReason has the latter by reason, in bytes.
 	LostByReason map[string]int64 `parquet:"lost_by_reason"`
 	// LadderStep is how far the recorder had gone in keeping less; 0 = all.
 	LadderStep int32 `parquet:"ladder_step"`

@@ -122,20 +122,25 @@ type Request struct {
 	OutputType *string `parquet:"output_type,dict"`
 	// ServiceTier is openai.response.service_tier.
 	ServiceTier *string `parquet:"service_tier,dict"`
-	// MessageCount, ToolDefCount and ImageCount are the shape of the request;
-	// nil where the body was not understood.
+	// MessageCount is the number of messages; nil where the body was not
+	// understood.
 	MessageCount *int32 `parquet:"message_count"`
+	// ToolDefCount is the number of tools defined; nil likewise.
 	ToolDefCount *int32 `parquet:"tool_def_count"`
-	ImageCount   *int32 `parquet:"image_count"`
+	// ImageCount is the number of images; nil likewise.
+	ImageCount *int32 `parquet:"image_count"`
 	// AudioMs is the length of the audio sent, milliseconds.
 	AudioMs *int32 `parquet:"audio_ms"`
 	// Messages are the messages in order, as role and size.
 	Messages []Message `parquet:"messages,list,optional"`
-	// ReqWireBytes is the body as sent, chunk framing excluded, content
-	// coding included. ReqBodyBytes is the body decoded.
-	ReqWireBytes  int64 `parquet:"req_wire_bytes"`
-	ReqBodyBytes  int64 `parquet:"req_body_bytes"`
+	// ReqWireBytes is the request's body as sent, chunk framing excluded,
+	// content coding included.
+	ReqWireBytes int64 `parquet:"req_wire_bytes"`
+	// ReqBodyBytes is the request's body decoded.
+	ReqBodyBytes int64 `parquet:"req_body_bytes"`
+	// RespWireBytes is the answer's body as sent, as ReqWireBytes.
 	RespWireBytes int64 `parquet:"resp_wire_bytes"`
+	// RespBodyBytes is the answer's body decoded.
 	RespBodyBytes int64 `parquet:"resp_body_bytes"`
 	// ContentEncoding is the coding of the answer: gzip, deflate, br, zstd.
 	ContentEncoding *string `parquet:"content_encoding,dict"`
@@ -150,10 +155,11 @@ type Message struct {
 
 // Usage is what the service said it counted.
 type Usage struct {
-	// InputTokens and OutputTokens are normalized: cached tokens are in the
-	// input, reasoning tokens in the output (gen_ai.usage.input_tokens,
-	// gen_ai.usage.output_tokens).
-	InputTokens  *int64 `parquet:"input_tokens"`
+	// InputTokens are normalized: cached tokens are in them
+	// (gen_ai.usage.input_tokens).
+	InputTokens *int64 `parquet:"input_tokens"`
+	// OutputTokens are normalized: reasoning tokens are in them
+	// (gen_ai.usage.output_tokens).
 	OutputTokens *int64 `parquet:"output_tokens"`
 	// CacheReadTokens is gen_ai.usage.cache_read.input_tokens.
 	CacheReadTokens *int64 `parquet:"cache_read_tokens"`
@@ -161,8 +167,9 @@ type Usage struct {
 	CacheWriteTokens *int64 `parquet:"cache_write_tokens"`
 	// ReasoningTokens is gen_ai.usage.reasoning.output_tokens.
 	ReasoningTokens *int64 `parquet:"reasoning_tokens"`
-	// RawInputTokens and RawOutputTokens are the numbers as sent.
-	RawInputTokens  *int64 `parquet:"raw_input_tokens"`
+	// RawInputTokens is the number as sent.
+	RawInputTokens *int64 `parquet:"raw_input_tokens"`
+	// RawOutputTokens is the number as sent.
 	RawOutputTokens *int64 `parquet:"raw_output_tokens"`
 	// TokenSource says who counted.
 	TokenSource TokenSource `parquet:"token_source,dict"`
@@ -199,13 +206,14 @@ type Result struct {
 	Outcome Outcome `parquet:"outcome,dict"`
 	// OutcomeDetail tells kinds of one outcome apart.
 	OutcomeDetail *OutcomeDetail `parquet:"outcome_detail,dict"`
-	// ErrorType is error.type; ErrorCode is the service's code. The message
-	// text is dropped.
+	// ErrorType is error.type. The message text is dropped.
 	ErrorType *string `parquet:"error_type,dict"`
+	// ErrorCode is the service's own code.
 	ErrorCode *string `parquet:"error_code,dict"`
 	// RetryOf is the request that had the same keyed body shortly before.
 	RetryOf *string `parquet:"retry_of"`
-	Attempt *int32  `parquet:"attempt"`
+	// Attempt counts from 2 where RetryOf is set.
+	Attempt *int32 `parquet:"attempt"`
 }
 
 // Replay is set in replays only.
@@ -234,19 +242,26 @@ type Conn struct {
 // ServerTimes are durations that the server itself reported (server-timing,
 // TGI headers, Ollama, llama.cpp), in microseconds.
 type ServerTimes struct {
-	ServerTTFTUs  *int64 `parquet:"server_ttft_us"`
+	// ServerTTFTUs is the time to the first token.
+	ServerTTFTUs *int64 `parquet:"server_ttft_us"`
+	// ServerQueueUs is the time in the server's queue.
 	ServerQueueUs *int64 `parquet:"server_queue_us"`
+	// ServerTotalUs is the time of the whole request.
 	ServerTotalUs *int64 `parquet:"server_total_us"`
 }
 
 // Provenance is what the sanitizer did.
 type Provenance struct {
-	SanitizerMode    Mode    `parquet:"sanitizer_mode,dict"`
-	SanitizerVersion string  `parquet:"sanitizer_version,dict"`
-	PolicyHash       *string `parquet:"policy_hash,dict"`
+	// SanitizerMode is what was left of texts.
+	SanitizerMode Mode `parquet:"sanitizer_mode,dict"`
+	// SanitizerVersion is the version of the tool that sanitized.
+	SanitizerVersion string `parquet:"sanitizer_version,dict"`
+	// PolicyHash names the policy by its hash; nil where there was none.
+	PolicyHash *string `parquet:"policy_hash,dict"`
 	// Redactions are counts per rule and field, never values.
 	Redactions []Redaction `parquet:"redactions,list,optional"`
-	BodyState  BodyState   `parquet:"body_state,dict"`
+	// BodyState is what became of the bodies.
+	BodyState BodyState `parquet:"body_state,dict"`
 }
 
 // Redaction counts what one rule removed from one field.
@@ -258,23 +273,30 @@ type Redaction struct {
 
 // Capture is how the exchange was seen, and what of it was not.
 type Capture struct {
-	CaptureSource  string `parquet:"capture_source,dict"`
-	CaptureHost    string `parquet:"capture_host,dict"`
+	// CaptureSource is how it was seen: ebpf, live, pcap, tap, or "import:" and
+	// the format.
+	CaptureSource string `parquet:"capture_source,dict"`
+	// CaptureHost is a pseudonym of the machine that saw it.
+	CaptureHost string `parquet:"capture_host,dict"`
+	// CaptureVersion is the version of the tool that saw it.
 	CaptureVersion string `parquet:"capture_version,dict"`
-	ClockSource    string `parquet:"clock_source,dict"`
+	// ClockSource is the clock of the times.
+	ClockSource string `parquet:"clock_source,dict"`
 	// ClockErrNs bounds the error of the mapping to wall time.
 	ClockErrNs *int64 `parquet:"clock_err_ns"`
 	// Vantage is where the clock stood: it decides what TTFT means.
 	Vantage Vantage `parquet:"vantage,dict"`
-	// ReqComplete and RespComplete: every byte was seen.
-	ReqComplete  bool `parquet:"req_complete"`
+	// ReqComplete: every byte of the request was seen.
+	ReqComplete bool `parquet:"req_complete"`
+	// RespComplete: every byte of the answer was seen.
 	RespComplete bool `parquet:"resp_complete"`
-	// LostBytesReq and LostBytesResp are bytes of this exchange that the
-	// capture missed; LostEvents are events that could not be read because of
-	// it; ReassemblyGaps counts the holes.
-	LostBytesReq   int64 `parquet:"lost_bytes_req"`
-	LostBytesResp  int64 `parquet:"lost_bytes_resp"`
-	LostEvents     int64 `parquet:"lost_events"`
+	// LostBytesReq are bytes of the request that the capture missed.
+	LostBytesReq int64 `parquet:"lost_bytes_req"`
+	// LostBytesResp are bytes of the answer that the capture missed.
+	LostBytesResp int64 `parquet:"lost_bytes_resp"`
+	// LostEvents are events that could not be read because of it.
+	LostEvents int64 `parquet:"lost_events"`
+	// ReassemblyGaps counts the holes.
 	ReassemblyGaps int64 `parquet:"reassembly_gaps"`
 	// SampledWeight is 1 / P(kept); 1 when nothing was sampled.
 	SampledWeight float64 `parquet:"sampled_weight"`

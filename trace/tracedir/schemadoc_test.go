@@ -33,9 +33,9 @@ func TestSchemaDocument(t *testing.T) {
 	src := jsonschema.Read(t, "..")
 	cell := strings.NewReplacer("|", "\\|", "nil", "NULL")
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Parquet schema, version %d\n\nMade from the types of package trace by its test; a `?` marks a column that can be NULL, which means unknown. Every time `t_*_us` counts from the start, which is when the exchange was due.\n", trace.SchemaVersion)
+	fmt.Fprintf(&b, "# Parquet schema, version %d\n\nMade from the types of package trace by its test; a `?` marks a column that can be NULL, which means unknown. Every time `t_*_us` counts from the start, which is when the exchange was due. OTel names are those of the GenAI conventions v0.1.0 and of the stable ones.\n", trace.SchemaVersion)
 	for _, table := range docTables {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| column | type | meaning |\n|---|---|---|\n", table.name, table.what)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| column | type | unit | OTel name | meaning |\n|---|---|---|---|---|\n", table.name, table.what)
 		typ := reflect.TypeOf(table.row)
 		schema := parquet.SchemaOf(table.row)
 		names := docNames(typ)
@@ -46,16 +46,44 @@ func TestSchemaDocument(t *testing.T) {
 				name += "?"
 			}
 			meaning := src.Comments[field.owner+"."+field.Name]
+			if meaning == "" {
+				t.Errorf("column %s of %s has no meaning: comment its field", name, table.name)
+			}
+			otel := strings.Join(slices.Compact(otelName.FindAllString(meaning, -1)), ", ")
 			if values := src.Values[strings.TrimPrefix(field.Type.String(), "*")]; len(values) > 0 {
 				meaning = strings.TrimSpace(meaning + " Values: " + strings.Join(values, ", ") + ".")
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", name, docType(node), cell.Replace(names(meaning)))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, docType(node), docUnit(columnName(field.StructField)), otel, cell.Replace(names(meaning)))
 		}
 	}
 	b.WriteString("\n## Numbers\n" + docNumbers[trace.Role]("messages.role") + docNumbers[trace.ChunkKind]("chunks.kind"))
 	fmt.Fprintf(&b, "\n`chunks.flags`: sum of %d shares its packet, write or read with the chunk before, %d time interpolated, %d after lost bytes.\n",
 		trace.FlagCoalesced, trace.FlagTimeEstimated, trace.FlagAfterGap)
 	jsonschema.PublishedFile(t, "../../docs/schema.md", b.String())
+}
+
+// otelName is a name of OpenTelemetry's conventions in a comment.
+var otelName = regexp.MustCompile(`\b(gen_ai|http|url|server|error|openai)\.[a-z][a-z_.]*[a-z]\b`)
+
+// docUnit is the unit that stands in a column's name.
+func docUnit(column string) string {
+	for _, unit := range []struct{ ending, name string }{
+		{"_us", "µs"},
+		{"_ns", "ns"},
+		{"_ms", "ms"},
+		{"_ts", "µs"},
+		{"bytes", "bytes"},
+		{"_tokens", "tokens"},
+		{"bytes_seen", "bytes"},
+		{"bytes_lost", "bytes"},
+		{"lost_bytes_req", "bytes"},
+		{"lost_bytes_resp", "bytes"},
+	} {
+		if strings.HasSuffix(column, unit.ending) {
+			return unit.name
+		}
+	}
+	return ""
 }
 
 // docField is a column's field and the type that declares it.

@@ -62,14 +62,14 @@ def compare(root, expected):
             got = reader(files)
             assert len(got) == len(want), (reader.__name__, table, len(got), len(want))
             for i, (g, w) in enumerate(zip(got, want)):
-                assert g.keys() == w.keys(), (table, g.keys() ^ w.keys())
+                assert g.keys() <= w.keys(), (table, g.keys() - w.keys())
                 for column, value in w.items():
-                    have = g[column]
+                    have = g.get(column)  # a file of an older schema lacks columns
                     if isinstance(value, dict) and isinstance(have, list):
                         have = pairs_to_map(have)
                     have = plain(have)
-                if isinstance(have, float) and type(value) is int:
-                    value = float(value)  # JSON of a whole number
+                    if isinstance(have, float) and type(value) is int:
+                        value = float(value)  # JSON of a whole number
                     assert have == value and type(have) is type(value), (
                         reader.__name__, table, i, column, have, value)
             print(reader.__name__, table, len(got), "rows equal")
