@@ -118,7 +118,8 @@ func portOf(t *testing.T, addr string) int {
 func openEBPF(t *testing.T, o bpf.Options) Source {
 	t.Helper()
 	testenv.Root(t)
-	src, err := OpenEBPF(o, Limits{})
+	// What the test itself uses would count, and climb the ladder.
+	src, err := OpenEBPF(o, Limits{Memory: 1 << 40, CPU: 1024})
 	if refused := (*ebpf.VerifierError)(nil); errors.As(err, &refused) {
 		t.Fatal(err) // which may be a matter of permission too, to the kernel
 	}

@@ -270,6 +270,17 @@ func TestEBPFCases(t *testing.T) {
 			nil,
 		},
 		{
+			"25: two lengths, of which the coding's counts", func(t *testing.T, addr string) {
+				askOnce(t, addr, "POST /tl?plain HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"+
+					post("/tm?plain", "1"), "/tm 1")
+			},
+			[]brief{
+				{"/tl?plain", "ok", "200", 0, 5, 9, "true true", 0},
+				{"/tm?plain", "ok", "200", 0, 1, 5, "true true", 0},
+			},
+			nil,
+		},
+		{
 			"25: an upgrade", func(t *testing.T, addr string) {
 				askOnce(t, addr, "GET /w?upgrade HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "")
 			},

@@ -38,6 +38,9 @@ func TestEBPFCalls(t *testing.T) {
 		{"eagain", 1 << 20, brief{"", "ok", "200", 0, 1 << 20, 4 << 20, "true true", 0}, nil},
 		{"mmap", 1, brief{"", "ok", "200", 0, 1, 1 << 20, "true true", 0}, nil},
 		{"iovs", 1, brief{"", "ok", "200", 0, 1, big, "true true", 0}, nil},
+		// What the kernel tells of what was sent comes by reads that are none.
+		{"zerocopy", 10, brief{"", "ok", "200", 0, 10, 300_000, "true true", 0}, nil},
+		{"errqueue", 20, brief{"", "ok", "200", 0, 20, 2000, "true true", 0}, nil},
 		// Bytes that never were in the process's memory have their length and
 		// their place, no more.
 		{"sendfile", 1, brief{"", "cut_by_capture/gap", "200", 0, 1, 0, "true false", 100_000}, map[string]int64{"sendfile": 100_000}},
