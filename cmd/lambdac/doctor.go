@@ -34,6 +34,8 @@ type doctorResult struct {
 	// Processes are those that listen for TCP connections, by number, and what
 	// would be recorded of them.
 	Processes []doctorProcess `json:"processes"`
+	// Telemetry are the sources of this machine that a replay samples.
+	Telemetry []doctorSource `json:"telemetry"`
 	// Warnings say what could not be looked at.
 	Warnings []string `json:"warnings"`
 }
@@ -76,7 +78,8 @@ func newDoctor() *cobra.Command {
 		Short: "Show what this host lets the recorder do, or what it can send",
 		Long: `Show what this host lets the recorder do, what is in the way and what to do
 about it, and which running processes would be recorded. The kernel verifies
-the programs, and nothing is attached.
+the programs, and nothing is attached. It also shows what of this machine a
+replay could sample beside its load.
 Of processes only number, short name and ports are shown.
 
 With --target it looks at the other end: whether the target answers (one GET),
@@ -108,6 +111,7 @@ func doctor(c *cobra.Command, o *doctorFlags) error {
 		return usage("record from capture files: --pcap FILE", "doctor knows Linux only")
 	}
 	r := examine(o.ports)
+	r.addTelemetry(c.Context())
 	var err error
 	if o.asJSON {
 		err = printJSON(c.OutOrStdout(), r)
@@ -144,7 +148,7 @@ func ringBytes() int64 {
 func examine(ports []int) *doctorResult {
 	r := &doctorResult{
 		Schema: doctorSchema, Version: version,
-		Programs: []doctorProgram{}, Processes: []doctorProcess{}, Warnings: []string{},
+		Programs: []doctorProgram{}, Processes: []doctorProcess{}, Telemetry: []doctorSource{}, Warnings: []string{},
 	}
 	r.Findings = thisHost(hostcheck.Want{RingBytes: ringBytes()})
 	r.addPrograms()
@@ -174,6 +178,7 @@ func printDoctor(w io.Writer, r *doctorResult) error {
 	for _, p := range r.Programs {
 		fmt.Fprintf(t, "%s\t%d\n", p.Name, p.Instructions)
 	}
+	printTelemetry(t, r.Telemetry)
 	printProcesses(t, r.Processes)
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("write findings: %w", err)

@@ -106,7 +106,8 @@ func TestTelemetryOff(t *testing.T) {
 func TestTelemetryWarnings(t *testing.T) {
 	sum := &telemetry.Summary{
 		Sources: []telemetry.Source{
-			{Name: "buddy"}, {Name: "gpu", Absent: "there is none"},
+			{Name: "buddy"},
+			{Name: "gpu", Absent: "there is none"},
 			{Name: "kmsg", Holes: 3, Reasons: map[string]int64{"b": 1, "a": 2}, Abandoned: true},
 		},
 		Restarts:  []telemetry.Restart{{Name: "http://x", AtUnixNs: 1e18}},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -42,7 +43,7 @@ func boot(ctx context.Context, o options, kernel, image, console string) (r resu
 	defer cancel()
 	start := time.Now()
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64",
-		"-machine", "pc,accel="+o.accel, "-cpu", "max", "-smp", "2", "-m", "2048",
+		"-machine", "pc,accel="+o.accel, "-cpu", "max", "-smp", "2", "-m", strconv.Itoa(o.memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none",
 		"-kernel", kernel, "-initrd", image,
 		"-append", strings.TrimSpace("console=ttyS0 panic=-1 oops=panic random.trust_cpu=on "+o.append),

@@ -30,6 +30,7 @@ type options struct {
 	timeout time.Duration
 	tools   string
 	append  string
+	memory  int
 	verbose bool
 }
 
@@ -41,6 +42,7 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", 8*time.Minute, "how long one kernel may take")
 	flag.StringVar(&o.tools, "tools", "", "programs that the tests run, if they are here")
 	flag.StringVar(&o.append, "append", "", "more of the kernel's command line")
+	flag.IntVar(&o.memory, "memory", 2048, "MiB that the guest has")
 	flag.BoolVar(&o.verbose, "v", false, "show all that the tests say")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -30,7 +30,7 @@ type groupDir struct {
 
 func openCgroup(_ context.Context, cfg *Config) (sampler, error) {
 	if cfg.Group == "" && cfg.PID == 0 {
-		return nil, errors.New("no control group is named")
+		return nil, errNotAsked
 	}
 	paths := groupPaths{all: path.Clean("/" + cfg.Group)}
 	if cfg.Group == "" {

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -26,6 +27,9 @@ type row struct {
 	// open returns an error that says in one line why the source is not there.
 	open func(ctx context.Context, cfg *Config) (sampler, error)
 }
+
+// errNotAsked is the error of a source that the configuration does not name.
+var errNotAsked = errors.New("it is not asked for")
 
 // part is what a [Config] switches.
 type part uint8

@@ -126,6 +126,9 @@ func (s *Session) tells(source trace.SampleSource) bool {
 // what shares are counted from.
 func (s *Session) openRow(ctx context.Context, r row) {
 	opened, err := openSampler(ctx, s.cfg, r)
+	if errors.Is(err, errNotAsked) {
+		return
+	}
 	if err != nil {
 		s.absent = append(s.absent, Source{Name: r.name, Source: r.source, Absent: err.Error()})
 		s.rows = append(s.rows, absent(r, s.clock.now(), err.Error())...)

@@ -150,3 +150,12 @@ func Calibration(tb testing.TB) {
 		skip(tb, "long; run by make calibrate")
 	}
 }
+
+// Guest skips a test that is only run by `make test-kernel`, on a machine that it
+// may ruin: there is nothing of the kind anywhere else, with CI=true neither.
+func Guest(tb testing.TB) {
+	tb.Helper()
+	if _, err := os.Stat("/tests.json"); err != nil { // the list that kerneltest's init reads
+		skip(tb, "it ruins the machine; run by make test-kernel")
+	}
+}
