@@ -17,10 +17,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/lambdac/lambdac/bpf"
 	"github.com/lambdac/lambdac/internal/testenv"
+	"github.com/lambdac/lambdac/internal/tlslib"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -121,25 +121,40 @@ func main() {
 }
 `
 
-// manyPosts sends each times each client's own body over clients connections
-// at a time, and returns what was said.
-func manyPosts(t *testing.T, c *http.Client, addr string, clients, each, size int) []seenBody {
+// manyPosts sends bodies from many clients at a time, each times of each, and
+// returns what was said. A client has its own connection, which is closed in the
+// end; where a protocol is named that has many streams, they share one, which
+// the first request opens.
+func manyPosts(t *testing.T, addr string, clients, each, size int, protocols ...string) []seenBody {
 	t.Helper()
 	var mu sync.Mutex
 	var said []seenBody
+	post := func(c *http.Client, path, word string) {
+		body := strings.Repeat(word, size/6+1)
+		client, answer := ask(t, c, "https://"+addr+path, body)
+		if answer != path+" "+body {
+			t.Errorf("%s: the server itself answered %.60q", path, answer)
+		}
+		mu.Lock()
+		said = append(said, seenBody{client, path, body, answer})
+		mu.Unlock()
+	}
+	var shared *http.Client
+	if len(protocols) > 0 {
+		shared = tlsClient(t, protocols...)
+		post(shared, "/first", "first;")
+		defer shared.CloseIdleConnections()
+	}
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
+			c := shared
+			if c == nil {
+				c = tlsClient(t)
+				defer c.CloseIdleConnections()
+			}
 			for n := range each {
-				path := fmt.Sprintf("/c%d/%d", i, n)
-				body := strings.Repeat(fmt.Sprintf("%d-%d;", i, n), size/6+1)
-				client, answer := ask(t, c, "https://"+addr+path, body)
-				if answer != path+" "+body {
-					t.Errorf("%s: the server itself answered %.60q", path, answer)
-				}
-				mu.Lock()
-				said = append(said, seenBody{client, path, body, answer})
-				mu.Unlock()
+				post(c, fmt.Sprintf("/c%d/%d", i, n), fmt.Sprintf("%d-%d;", i, n))
 			}
 		})
 	}
@@ -180,14 +195,7 @@ func TestTLSServers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := tt.command(t)
 			addr := startProgram(t, cmd)
-			var said []seenBody
-			c := tlsClient(t, tt.protocols...)
-			got, rep := recordTLS(t, addr, func() {
-				said = manyPosts(t, c, addr, tt.clients, 5, 3000)
-				c.CloseIdleConnections()
-				time.Sleep(100 * time.Millisecond)
-			})
-			wantBodies(t, got, said)
+			rep := recordTLS(t, addr, func() []seenBody { return manyPosts(t, addr, tt.clients, 5, 3000, tt.protocols...) })
 			if n := rep.Totals.LostByReason["blind:tls"]; n != 0 {
 				t.Errorf("%d bytes count as not read", n)
 			}
@@ -236,14 +244,12 @@ func TestTLSClients(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			addr := startProgram(t, exec.Command(python, "-c", pythonAsync, cert, key))
-			src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}, Nested: true, Client: true, NoServer: true})
+			src := openTLS(t, bpf.Options{Ports: []int{portOf(t, addr)}, Client: true, NoServer: true})
 			r := startRecording(t, src, Config{KeepText: true})
 			out, err := exec.Command(python, "-c", tt.script, strconv.Itoa(portOf(t, addr))).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(100 * time.Millisecond)
-			got, _ := r.stop()
 			var said []seenBody
 			for line := range strings.Lines(string(out)) {
 				var b seenBody
@@ -258,6 +264,8 @@ func TestTLSClients(t *testing.T) {
 			if len(said) != tt.n {
 				t.Fatalf("the client had %d answers, want %d", len(said), tt.n)
 			}
+			src.waitGone(t, said)
+			got, _ := r.stop()
 			wantBodies(t, got, said)
 		})
 	}
@@ -288,14 +296,7 @@ func TestTLSInNginx(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := startListening(t, exec.Command(testenv.Command(t, "nginx"), "-c", conf), port)
-	var said []seenBody
-	got, _ := recordTLS(t, addr, func() {
-		c := tlsClient(t)
-		said = manyPosts(t, c, addr, 8, 5, 20000)
-		c.CloseIdleConnections()
-		time.Sleep(100 * time.Millisecond)
-	})
-	wantBodies(t, got, said)
+	recordTLS(t, addr, func() []seenBody { return manyPosts(t, addr, 8, 5, 20000) })
 }
 
 // What is not probed is said by name, with its bytes (case 14): of a process
@@ -309,14 +310,14 @@ func TestTLSUncovered(t *testing.T) {
 			"--port", strconv.Itoa(port), "--x509certfile", cert, "--x509keyfile", key), port)
 	}
 	addr := serve(first)
-	src := openEBPF(t, bpf.Options{Ports: []int{first, second}, Nested: true})
+	src := openTLS(t, bpf.Options{Ports: []int{first, second}})
 	r := startRecording(t, src, Config{KeepText: true})
 	for _, addr := range []string{addr, serve(second)} {
 		out, err := exec.Command(testenv.Command(t, "curl"), "-sk", "https://"+addr+"/").CombinedOutput()
 		if err != nil {
 			t.Fatalf("curl: %v\n%s", err, out)
 		}
-		time.Sleep(300 * time.Millisecond)
+		until(t, "its bytes are counted", func() bool { return src.blindAt(portOf(t, addr)) > 0 })
 	}
 	got, rep := r.stop()
 	if len(got.list) != 0 {
@@ -328,6 +329,18 @@ func TestTLSUncovered(t *testing.T) {
 			t.Errorf("no warning %q in %q", want, rep.Source.Warnings)
 		}
 	}
+}
+
+// blindAt is the number of bytes of a port that count as not read.
+func (s *tlsSource) blindAt(port int) (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, bytes := range s.blind.tls {
+		if int(key.port) == port {
+			n += bytes
+		}
+	}
+	return n
 }
 
 // pythonStubborn answers a request with 8 MiB on a socket that does not block:
@@ -346,7 +359,7 @@ def serve():
         c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20000)
         c = ctx.wrap_socket(c, server_side=True)
         c.setblocking(False)
-        tries, got = 0, b""
+        got = b""
         other = b"POST /stale HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
         buf = bytearray(1000)
         while not got.endswith(b"END"):
@@ -355,17 +368,16 @@ def serve():
                 got += buf[:n]
                 buf[:len(other)] = other
             except ssl.SSLWantReadError:
-                tries += 1
+                print("read", len(got), flush=True)
                 select.select([c], [], [])
-        body = b"%08d" * (1 << 20)
         body = b"".join(b"%07d;" % i for i in range(1 << 20))
         out = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
         while out:
             try: out = out[c.send(out[:300000]):]
             except ssl.SSLWantWriteError:
-                tries += 1
+                print("full", flush=True)
                 select.select([], [c], [])
-        print(tries, flush=True)
+        c.close()
 threading.Thread(target=serve, daemon=True).start()
 sys.stdin.read()
 os._exit(0)
@@ -374,22 +386,33 @@ os._exit(0)
 func TestTLSRetries(t *testing.T) {
 	testenv.Root(t)
 	cert, key := certFiles(t)
-	addr := startProgram(t, exec.Command(testenv.Python(t, "ssl"), "-c", pythonStubborn, cert, key))
+	addr, says := startTalking(t, exec.Command(testenv.Python(t, "ssl"), "-c", pythonStubborn, cert, key))
 	const asked = "somethingEND"
-	var said seenBody
-	got, _ := recordTLS(t, addr, func() {
+	// wait reads what the server says until it is that.
+	wait := func(want string) {
+		for line := ""; line != want+"\n"; {
+			var err error
+			if line, err = says.ReadString('\n'); err != nil {
+				t.Fatalf("wait for %q: %v", want, err)
+			}
+		}
+	}
+	recordTLS(t, addr, func() []seenBody {
 		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		fmt.Fprintf(c, "POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(asked))
-		for _, part := range []string{asked[:4], asked[4:]} {
-			time.Sleep(50 * time.Millisecond)
+		head := fmt.Sprintf("POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(asked))
+		sent := 0
+		for _, part := range []string{head, asked[:4], asked[4:]} {
 			fmt.Fprint(c, part)
+			if sent += len(part); sent < len(head)+len(asked) {
+				wait(fmt.Sprint("read ", sent)) // and then nothing
+			}
 		}
+		wait("full")
 		r := bufio.NewReaderSize(c, 8192)
-		time.Sleep(200 * time.Millisecond) // the server cannot write on
 		resp, err := http.ReadResponse(r, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -398,9 +421,8 @@ func TestTLSRetries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said = seenBody{addrPort(c.LocalAddr()), "/slow", asked, string(body)}
+		return []seenBody{{addrPort(c.LocalAddr()), "/slow", asked, string(body)}}
 	})
-	wantBodies(t, got, []seenBody{said})
 }
 
 func init() {
@@ -421,14 +443,7 @@ func TestKernelTLSGo(t *testing.T) {
 	testenv.Root(t)
 	cert, key := certFiles(t)
 	addr, _ := startPeer(t, "tls "+cert+" "+key)
-	c := tlsClient(t)
-	var said []seenBody
-	got, _ := recordTLS(t, addr, func() {
-		said = manyPosts(t, c, addr, 4, 5, 3000)
-		c.CloseIdleConnections()
-		time.Sleep(100 * time.Millisecond)
-	})
-	wantBodies(t, got, said)
+	recordTLS(t, addr, func() []seenBody { return manyPosts(t, addr, 4, 5, 3000) })
 }
 
 // Where the kernel's return probes may harm, C functions are seen at their
@@ -450,13 +465,11 @@ func TestTLSAtReturns(t *testing.T) {
 	if err := follower.start(); err != nil {
 		t.Fatal(err)
 	}
-	src := newEBPFSource(k, readClocks)
+	src := &tlsSource{ebpfSource: newEBPFSource(k, readClocks), follower: follower, gone: make(map[netip.AddrPort]bool)}
 	src.side, src.tls = ebpfSide{server: true}, follower
 	r := startRecording(t, src, Config{KeepText: true})
-	c := tlsClient(t)
-	said := manyPosts(t, c, addr, 4, 5, 3000)
-	c.CloseIdleConnections()
-	time.Sleep(100 * time.Millisecond)
+	said := manyPosts(t, addr, 4, 5, 3000)
+	src.waitGone(t, said)
 	got, _ := r.stop()
 	wantBodies(t, got, said)
 }
@@ -468,14 +481,14 @@ func TestTLSJoinedLate(t *testing.T) {
 	addr := startProgram(t, exec.Command(testenv.Python(t, "ssl"), "-c", pythonHTTPS, cert, key))
 	c := tlsClient(t)
 	ask(t, c, "https://"+addr+"/before", "unseen")
-	var next seenBody
-	got, _ := recordTLS(t, addr, func() {
-		ask(t, c, "https://"+addr+"/joined", "half seen")
-		next = seenBody{path: "/next", asked: "seen"}
-		next.client, next.answered = ask(t, c, "https://"+addr+next.path, next.asked)
-		c.CloseIdleConnections()
-		time.Sleep(100 * time.Millisecond)
-	})
+	src := openTLS(t, bpf.Options{Ports: []int{portOf(t, addr)}})
+	r := startRecording(t, src, Config{KeepText: true})
+	ask(t, c, "https://"+addr+"/joined", "half seen")
+	next := seenBody{path: "/next", asked: "seen"}
+	next.client, next.answered = ask(t, c, "https://"+addr+next.path, next.asked)
+	c.CloseIdleConnections()
+	src.waitGone(t, []seenBody{next})
+	got, _ := r.stop()
 	if len(got.list) == 2 { // its answer alone: the call that read it began before
 		if x := got.list[0]; x.Record.Outcome != trace.OutcomeCutByCapture || x.Record.ReqComplete {
 			t.Errorf("a request that was not seen: %s, %v", x.Target, x.Record.Outcome)
@@ -490,39 +503,40 @@ func TestTLSJoinedLate(t *testing.T) {
 func TestKernelTLSCurl(t *testing.T) {
 	testenv.Root(t)
 	curl := testenv.Command(t, "curl")
+	probed, clients := make(chan struct{}), make(chan netip.AddrPort, 1)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
-			time.Sleep(2 * time.Second)
+			<-probed
+		} else {
+			clients <- netip.MustParseAddrPort(r.RemoteAddr)
 		}
 		b, _ := io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, r.URL.Path+" "+string(b))
 	}))
 	defer server.Close()
-	src := openEBPF(t, bpf.Options{
-		Ports: []int{portOf(t, server.Listener.Addr().String())}, Nested: true, Client: true, NoServer: true,
+	src := openTLS(t, bpf.Options{
+		Ports: []int{portOf(t, server.Listener.Addr().String())}, Client: true, NoServer: true,
 	})
-	follower := src.(*ebpfSource).tls.(*tlsFollower)
 	r := startRecording(t, src, Config{KeepText: true})
 	say := func(path string) string {
 		out, err := exec.Command(curl, "-sk", "--http1.1", "-d", "from curl", server.URL+path).CombinedOutput()
 		if err != nil {
-			t.Fatalf("curl: %v\n%s", err, out)
+			t.Errorf("curl: %v\n%s", err, out)
 		}
 		return string(out)
 	}
-	say("/slow") // it brings the library
+	var slow sync.WaitGroup
+	slow.Go(func() { say("/slow") }) // it brings the library
 	until(t, "the library has probes", func() bool {
-		follower.mu.Lock()
-		defer follower.mu.Unlock()
-		for _, f := range follower.files {
-			if len(f.links) > 0 && strings.Contains(f.path, "libssl") {
-				return true
-			}
-		}
-		return false
+		return src.follower.probed(func(_ tlslib.FileID, f *probedFile) bool { return strings.Contains(f.path, "libssl") }) > 0
 	})
+	close(probed)
+	slow.Wait()
 	answer := say("/second")
-	time.Sleep(100 * time.Millisecond)
+	if t.Failed() {
+		return
+	}
+	src.waitGone(t, []seenBody{{client: <-clients}})
 	got, _ := r.stop()
 	for _, x := range got.list {
 		if x.Target != "/second" {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -79,6 +79,21 @@ func bare(x *trace.Exchange) trace.Record {
 	return r
 }
 
+// endsSeen counts the ends of directions that a source has told of.
+type endsSeen struct {
+	Source
+	fins atomic.Int32
+}
+
+// Next implements [Source].
+func (s *endsSeen) Next() (Segment, error) {
+	seg, err := s.Source.Next()
+	if seg.FIN || seg.RST {
+		s.fins.Add(1)
+	}
+	return seg, err
+}
+
 // The same conversation read inside the library and on the wire with the
 // secrets of its connections.
 func TestTLSEqualsKeyLog(t *testing.T) {
@@ -87,7 +102,8 @@ func TestTLSEqualsKeyLog(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys")
 	addr := startProgram(t, exec.Command(testenv.Python(t, "ssl"), "-c", pythonLLM, cert, key, keys))
 	port := portOf(t, addr)
-	inside := startRecording(t, openEBPF(t, bpf.Options{Ports: []int{port}, Nested: true}), Config{KeepText: true})
+	src := openTLS(t, bpf.Options{Ports: []int{port}})
+	inside := startRecording(t, src, Config{KeepText: true})
 	wire, err := OpenInterface("lo", []int{port})
 	if err != nil {
 		t.Fatal(err)
@@ -96,17 +112,21 @@ func TestTLSEqualsKeyLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside := startRecording(t, wire, Config{KeepText: true, KeyLog: log})
+	seen := &endsSeen{Source: wire}
+	outside := startRecording(t, seen, Config{KeepText: true, KeyLog: log})
 	c := tlsClient(t)
+	var said []seenBody
 	for _, body := range []string{
 		`{"model":"m","messages":[{"role":"user","content":"hello"}]}`,
 		`{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hello"}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("long ", 20000) + `"}]}`,
 	} {
-		ask(t, c, "https://"+addr+"/v1/chat/completions", body)
+		client, _ := ask(t, c, "https://"+addr+"/v1/chat/completions", body)
+		said = append(said, seenBody{client: client})
 	}
 	c.CloseIdleConnections()
-	time.Sleep(500 * time.Millisecond)
+	src.waitGone(t, said)
+	until(t, "both sides have ended on the wire", func() bool { return seen.fins.Load() >= 2 })
 	a, _ := inside.stop()
 	b, _ := outside.stop()
 	if len(a.list) != 3 || len(b.list) != 3 {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lambdac/lambdac/bpf"
 	"github.com/lambdac/lambdac/internal/testenv"
@@ -22,22 +21,21 @@ func TestTLSOverflow(t *testing.T) {
 	testenv.Root(t)
 	cert, key := certFiles(t)
 	addr, _ := startPeer(t, "tls "+cert+" "+key)
-	src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}, Nested: true, RingBytes: 1 << 16}).(*ebpfSource)
+	src := openTLS(t, bpf.Options{Ports: []int{portOf(t, addr)}, RingBytes: 1 << 16})
 	c := tlsClient(t)
 	for i := range 4 {
 		ask(t, c, "https://"+addr+"/large/"+strconv.Itoa(i), strings.Repeat("l", 200_000))
 	}
 	r := startRecording(t, src, Config{KeepText: true})
-	waitDrained(t, src)
+	waitDrained(t, src.ebpfSource)
 	c.CloseIdleConnections() // what comes later is on connections of its own
 	until(t, "all is copied again", func() bool {
 		src.mu.Lock()
 		defer src.mu.Unlock()
 		return src.rung.step == bpf.All
 	})
-	later := manyPosts(t, c, addr, 1, 4, 60) // small: the ring has room for few records of 8 KiB
-	c.CloseIdleConnections()
-	time.Sleep(100 * time.Millisecond)
+	later := manyPosts(t, addr, 1, 4, 60) // small: the ring has room for few records of 8 KiB
+	src.waitGone(t, later)
 	got, rep := r.stop()
 
 	var want, have, lost int64
@@ -96,14 +94,7 @@ func TestTLSRestricted(t *testing.T) {
 	if err != nil || !p.Filtered {
 		t.Fatalf("the filter is not seen: %v", err)
 	}
-	var said []seenBody
-	c := tlsClient(t)
-	got, _ := recordTLS(t, addr, func() {
-		said = manyPosts(t, c, addr, 4, 5, 3000)
-		c.CloseIdleConnections()
-		time.Sleep(100 * time.Millisecond)
-	})
-	wantBodies(t, got, said)
+	recordTLS(t, addr, func() []seenBody { return manyPosts(t, addr, 4, 5, 3000) })
 	if alive, err := net.Dial("tcp", addr); err != nil {
 		t.Errorf("the process has ended: %v", err)
 	} else if err := alive.Close(); err != nil {

@@ -24,11 +24,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lambdac/lambdac/bpf"
+	"github.com/lambdac/lambdac/internal/tlslib"
 )
 
 // certFiles writes a certificate of localhost and its key.
@@ -68,6 +70,13 @@ func certFiles(t *testing.T) (cert, key string) {
 // where it listens, and ends with its standard input.
 func startProgram(t *testing.T, cmd *exec.Cmd) (addr string) {
 	t.Helper()
+	addr, _ = startTalking(t, cmd)
+	return addr
+}
+
+// startTalking is startProgram, with what the program says after that.
+func startTalking(t *testing.T, cmd *exec.Cmd) (addr string, more *bufio.Reader) {
+	t.Helper()
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -86,11 +95,12 @@ func startProgram(t *testing.T, cmd *exec.Cmd) (addr string) {
 		_ = cmd.Wait()
 		ended.Stop()
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	more = bufio.NewReader(out)
+	line, err := more.ReadString('\n')
 	if err != nil {
 		t.Fatalf("%s: %v", cmd, err)
 	}
-	return strings.TrimSpace(line)
+	return strings.TrimSpace(line), more
 }
 
 // freePort is a port that nobody listened at a moment ago.
@@ -119,15 +129,25 @@ func startListening(t *testing.T, cmd *exec.Cmd, port int) (addr string) {
 		ended.Stop()
 	})
 	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	for range 200 {
-		if c, err := net.Dial("tcp", addr); err == nil {
+	until(t, "somebody listens at "+addr, func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
 			c.Close()
-			return addr
 		}
-		time.Sleep(50 * time.Millisecond)
+		return err == nil
+	})
+	return addr
+}
+
+// until waits for what is bound to happen, however slow the machine is.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if done() {
+			return
+		}
 	}
-	t.Fatalf("%s: nobody listens at %s", cmd, addr)
-	return ""
+	t.Fatalf("not within two minutes: %s", what)
 }
 
 // tlsClient is an HTTP client of servers with certificates of certFiles, which
@@ -140,7 +160,7 @@ func tlsClient(t *testing.T, protocols ...string) *http.Client {
 		MaxIdleConnsPerHost: 64,
 	}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 30 * time.Second}
+	return &http.Client{Transport: tr, Timeout: 2 * time.Minute}
 }
 
 // ask sends a body and returns the answer's, and from where it was sent.
@@ -165,13 +185,71 @@ func ask(t *testing.T, c *http.Client, url, body string) (client netip.AddrPort,
 	return client, string(b)
 }
 
-// recordTLS records the TLS of a server while there is traffic.
-func recordTLS(t *testing.T, addr string, traffic func()) (*collector, Report) {
+// tlsSource is a source that tells a test what it has seen.
+type tlsSource struct {
+	*ebpfSource
+	follower *tlsFollower
+
+	lock sync.Mutex
+	gone map[netip.AddrPort]bool // clients whose connections have ended
+}
+
+// openTLS opens a source that reads libraries.
+func openTLS(t *testing.T, o bpf.Options) *tlsSource {
 	t.Helper()
-	src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}, Nested: true})
+	o.Nested = true
+	src := openEBPF(t, o).(*ebpfSource)
+	return &tlsSource{ebpfSource: src, follower: src.tls.(*tlsFollower), gone: make(map[netip.AddrPort]bool)}
+}
+
+// Next implements [Source].
+func (s *tlsSource) Next() (Segment, error) {
+	seg, err := s.ebpfSource.Next()
+	if err == nil && (seg.Gone || seg.RST) {
+		s.lock.Lock()
+		s.gone[seg.Conn.Client] = true
+		s.lock.Unlock()
+	}
+	return seg, err
+}
+
+// waitGone waits until the connections of exchanges have been seen to their end.
+func (s *tlsSource) waitGone(t *testing.T, said []seenBody) {
+	t.Helper()
+	for _, b := range said {
+		until(t, "the recording has the end of "+b.client.String(), func() bool {
+			s.lock.Lock()
+			defer s.lock.Unlock()
+			return s.gone[b.client]
+		})
+	}
+}
+
+// probed returns the files that have probes, of those that are chosen.
+func (f *tlsFollower) probed(choose func(tlslib.FileID, *probedFile) bool) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for id, file := range f.files {
+		if len(file.links) > 0 && choose(id, file) {
+			n++
+		}
+	}
+	return n
+}
+
+// recordTLS records the TLS of a server while there is traffic, which returns
+// what was said on connections that are closed, and checks that all of it and
+// nothing else was recorded.
+func recordTLS(t *testing.T, addr string, traffic func() []seenBody) Report {
+	t.Helper()
+	src := openTLS(t, bpf.Options{Ports: []int{portOf(t, addr)}})
 	r := startRecording(t, src, Config{KeepText: true})
-	traffic()
-	return r.stop()
+	said := traffic()
+	src.waitGone(t, said)
+	got, rep := r.stop()
+	wantBodies(t, got, said)
+	return rep
 }
 
 // seenBody is one exchange as a test knows it.
