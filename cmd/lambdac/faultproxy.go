@@ -127,7 +127,7 @@ func (o *faultProxyFlags) relay(ctx context.Context) (r relay, stores []string, 
 		return nil, nil, usage("lambdac fault-proxy --list names them", "no --fault: nothing would be injected")
 	}
 	for i := range specs {
-		if specs[i].Stores() || specs[i].Layer == fault.Retrieval && specs[i].Type == "embedding-drift" {
+		if specs[i].NeedsRules() {
 			stores = append(stores, specs[i].Name)
 		}
 	}

@@ -54,7 +54,7 @@ var netTimeout = kind{
 
 var netResetPeer = kind{
 	layer: Network, name: "reset-peer",
-	about: "the connection is reset at the answer's first bytes",
+	about: "the connection is reset at the first bytes that come from the service",
 	params: []param{
 		{name: "timeout", unit: unitDuration, def: "0s", about: "how long after them, in whole milliseconds"},
 	},

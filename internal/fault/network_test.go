@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -348,6 +349,7 @@ func TestNetworkOverHTTP2(t *testing.T) {
 		_, _ = io.WriteString(w, r.Proto)
 	}))
 	service.EnableHTTP2 = true
+	service.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that a fault ends
 	service.StartTLS()
 	defer service.Close()
 	base := service.Client().Transport.(*http.Transport)

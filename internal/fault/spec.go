@@ -75,10 +75,13 @@ type Target struct {
 // label names the fault for people: layer and type.
 func (s *Spec) label() string { return string(s.Layer) + "." + s.Type }
 
+// NeedsRules reports whether the fault acts only where a rule finds something.
+func (s *Spec) NeedsRules() bool { return s.Layer == Retrieval && s.Type != blackhole.name }
+
 // Stores reports whether the fault changes what a store answers or is asked
 // for, which only a proxy in front of one can do.
 func (s *Spec) Stores() bool {
-	return s.Layer == Retrieval && s.Type != blackhole.name && s.Type != embeddingDrift.name
+	return s.NeedsRules() && s.Type != embeddingDrift.name
 }
 
 // Kind is what marks call the fault.
