@@ -44,10 +44,16 @@ func qualityFall(loads []observedLoad, seed uint64) Inflection {
 	out.PValue = new(max(trend.P, best.p))
 	out.Evidence = append(out.Evidence, best.throughput(), best.quality(), trendEvidence(trend, q.runs()), best.selfAgreement())
 	out.Competing = append(q.leftOut(&best), q.drift(seed))
+	for _, c := range out.Competing {
+		if c.State == Holds && best.proven(trend) {
+			out.Indicated = true
+			return out.lacks("runs without another explanation, " + c.Name + ": " + c.Text)
+		}
+	}
 	rose, fell := best.gain >= minGain, best.fall.point <= -minFall
 	need := math.Ceil(6.18 * best.fall.variance / (minFall * minFall))
 	switch {
-	case rose && fell && trend.P < alpha && best.p < alpha && best.fall.high < 0:
+	case best.proven(trend):
 		out.Verdict, out.Indicated = Found, true
 		out.Reason = fmt.Sprintf("from %.4g to %.4g/s throughput rises by %.3g %% and accuracy falls by %.3g points",
 			best.low.perS, best.high.perS, 100*best.gain, -100*best.fall.point)
@@ -208,16 +214,23 @@ func fallOf(low, high *qualityLoad) fall {
 	return out
 }
 
-// strongest is the pair that shows the turn best: proven, else by its size, else
-// the one in which throughput rises most.
+// proven reports whether the pair shows both sides of the turn, beyond chance.
+func (p *qualityPair) proven(trend stats.TestResult) bool {
+	return p.gain >= minGain && p.fall.point <= -minFall && p.fall.high < 0 && p.p < alpha && trend.P < alpha
+}
+
+// strongest is the pair that shows the turn best: proven, with few answers left
+// out at best, else by its size, else the one in which throughput rises most.
 func strongest(pairs []qualityPair, trend stats.TestResult) qualityPair {
 	rank := func(p qualityPair) (grade int, size float64) {
-		switch sized := p.gain >= minGain && p.fall.point <= -minFall; {
+		switch {
 		case p.fall.n < 2:
 			return -1, 0
-		case sized && p.p < alpha && trend.P < alpha:
+		case p.proven(trend) && max(p.high.share(noScore), p.high.share(cutOff)) <= maxLeftOut:
+			return 3, -p.fall.point
+		case p.proven(trend):
 			return 2, -p.fall.point
-		case sized:
+		case p.gain >= minGain && p.fall.point <= -minFall:
 			return 1, -p.fall.point
 		}
 		return 0, p.gain
@@ -301,21 +314,26 @@ func (q *quality) leftOut(p *qualityPair) []Cause {
 		name, what string
 		of         func(qualityRun) int
 	}{
-		{"failed_answers", "failed or were not scored", func(r qualityRun) int { return r.noScore }},
-		{"cut_answers", "were cut at their token limit", func(r qualityRun) int { return r.cut }},
+		{"failed_answers", "failed or were not scored", noScore},
+		{"cut_answers", "were cut at their token limit", cutOff},
 	} {
-		share := func(l *qualityLoad) float64 {
-			n, all := 0, 0
-			for _, r := range l.runs {
-				n, all = n+kind.of(r), all+r.asked
-			}
-			return float64(n) / float64(all)
-		}
-		low, high := share(p.low), share(p.high)
+		low, high := p.low.share(kind.of), p.high.share(kind.of)
 		out = append(out, Cause{
 			Name: kind.name, State: stateOf(high > maxLeftOut),
 			Text: fmt.Sprintf("%.3g %% of the probes %s at the lower load, %.3g %% at the higher; they are left out of the accuracy", 100*low, kind.what, 100*high),
 		})
 	}
 	return out
+}
+
+func noScore(r qualityRun) int { return r.noScore }
+func cutOff(r qualityRun) int  { return r.cut }
+
+// share of the load's probes of a kind.
+func (l *qualityLoad) share(of func(qualityRun) int) float64 {
+	n, all := 0, 0
+	for _, r := range l.runs {
+		n, all = n+of(r), all+r.asked
+	}
+	return float64(n) / float64(all)
 }

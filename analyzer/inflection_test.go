@@ -105,6 +105,12 @@ func TestQualityFall(t *testing.T) {
 				}
 			})
 		}, NotFound, false, "accuracy does not fall"},
+		{"most answers cut at all high loads", 3, 0.08, func(o *Observation) {
+			eachProbe(o, func(r *ObservedRun, p *Probe) { p.Cut = r.Level.OfferedPerS > 10 && len(p.ID) == 3 && p.ID[0] == '1' })
+		}, Insufficient, true, "cut_answers"},
+		{"most answers cut at the highest load", 3, 0.08, func(o *Observation) {
+			eachProbe(o, func(r *ObservedRun, p *Probe) { p.Cut = highest(r) && len(p.ID) == 3 && p.ID[0] == '1' })
+		}, Found, true, "to 60/s"},
 		{"nothing scored", 3, 0, func(o *Observation) {
 			eachProbe(o, func(_ *ObservedRun, p *Probe) { p.Score = nil })
 		}, Insufficient, false, "scored at two loads"},
@@ -116,7 +122,7 @@ func TestQualityFall(t *testing.T) {
 		}
 		got := Inflections(o)[0]
 		checkInflection(t, row.name, got, row.verdict, row.indicated, row.says)
-		if row.verdict == Found && (*got.Effect.Low > -8 || *got.Effect.High < -8) {
+		if row.name == "8 points" && (*got.Effect.Low > -8 || *got.Effect.High < -8) {
 			t.Errorf("%s: %g to %g points do not cover -8", row.name, *got.Effect.Low, *got.Effect.High)
 		}
 	}
