@@ -10,7 +10,7 @@ export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 
 # The packages in which goroutines share memory. cmd/lambdac only joins them;
 # its tests are whole processes, which the detector slows past their deadlines.
-CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./internal/fault
+CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./internal/fault ./internal/telemetry
 
 .PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env datasets notebooks clean
 
