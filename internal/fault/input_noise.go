@@ -44,7 +44,7 @@ const (
 // tokenIDs are the token ids of a prompt that is written in them.
 func tokenIDs(body *node) (ids []*node) {
 	for _, m := range body.members {
-		if m.name != "prompt" && m.name != "input" && m.name != "input_ids" {
+		if m.value.kind != '[' || m.name != "prompt" && m.name != "input" && m.name != "input_ids" {
 			continue
 		}
 		m.value.leaves(func(n *node) {
