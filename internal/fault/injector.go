@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -68,13 +69,12 @@ type call struct {
 	req   *http.Request
 	fault *armed
 	in    *Injector
-	acts  bool
 }
 
-// acted notes that the fault changed the exchange.
+// acted notes that the fault changed the exchange; once, however often it was
+// sent.
 func (c *call) acted() {
-	if !c.acts {
-		c.acts = true
+	if !slices.Contains(c.x.faults, c.fault.Name) {
 		c.fault.counts.acted.Add(1)
 		c.x.faults = append(c.x.faults, c.fault.Name)
 	}

@@ -342,6 +342,23 @@ func TestRetryStorm(t *testing.T) {
 	}
 }
 
+// TestStormOfRefusals: a storm meets the faults behind it each time, and both
+// are noted once.
+func TestStormOfRefusals(t *testing.T) {
+	o := &observer{answer: streamEvents, seen: make(map[string][]string)}
+	service := httptest.NewServer(o)
+	defer service.Close()
+	p, url := serveProxy(t, service.URL, 1, nil, "http-429", "retry-storm,retries=2", "delay,delay=10ms")
+	if s := look(t, o, url+"/v1/chat/completions", 1, chatBody)["0"]; s.status != 429 || len(s.service) != 0 || s.took < 30*ms {
+		t.Errorf("status %d, %d times at the service, after %v; want 429 three times, each 10 ms late", s.status, len(s.service), s.took)
+	}
+	for _, c := range p.Report().Faults {
+		if c.Chosen < 1 || c.Acted != 1 || (c.Type == "retry-storm") != (c.Extra == 2) {
+			t.Errorf("counts %+v", c)
+		}
+	}
+}
+
 // TestTargets: a fault falls only on what it is for.
 func TestTargets(t *testing.T) {
 	o := &observer{answer: streamEvents, seen: make(map[string][]string)}
