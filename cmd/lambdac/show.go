@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lambdac/lambdac/analyzer"
+	"github.com/lambdac/lambdac/datasets"
 	"github.com/lambdac/lambdac/trace/tracedir"
 )
 
@@ -19,7 +21,7 @@ func newShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show DIR",
 		Short:   "Show what is in a trace or run",
-		Long:    "Show rates, token lengths, models, sessions, prefix sharing and losses of a trace or run directory.",
+		Long:    "Show rates, token lengths, models, sessions, prefix sharing and losses of a trace or run directory,\nor of a dataset that comes with the program (dataset:NAME).",
 		Example: "  lambdac show traces/tuesday\n  lambdac show traces/tuesday --json | jq .rates",
 		Args:    oneArg("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -41,11 +43,12 @@ func oneArg(name string) cobra.PositionalArgs {
 }
 
 // show prints the summary of a directory, and its doubts as messages.
-func show(c *cobra.Command, path string, asJSON bool) error {
-	dir, err := tracedir.Open(path)
+func show(c *cobra.Command, path string, asJSON bool) (err error) {
+	dir, release, err := openToShow(path)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, release()) }()
 	s, err := analyzer.Describe(dir)
 	if err != nil {
 		return fmt.Errorf("describe trace: %w", err)
@@ -61,6 +64,16 @@ func show(c *cobra.Command, path string, asJSON bool) error {
 		u.warn("%s", warning)
 	}
 	return err
+}
+
+// openToShow opens a directory, or a dataset that comes with the program
+// (dataset:NAME).
+func openToShow(path string) (dir *tracedir.Dir, release func() error, err error) {
+	if name, is := strings.CutPrefix(path, "dataset:"); is {
+		return datasets.Open(name)
+	}
+	dir, err = tracedir.Open(path)
+	return dir, func() error { return nil }, err
 }
 
 func printSummary(w io.Writer, path string, s *analyzer.Summary) error {
