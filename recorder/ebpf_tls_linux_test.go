@@ -175,6 +175,11 @@ func TestTLSServers(t *testing.T) {
 		{"Python with a thread per connection", func(*testing.T) *exec.Cmd {
 			return exec.Command(python, "-c", pythonHTTPS, cert, key)
 		}, 4, nil},
+		// Cases 16 and 23: the process that shakes hands is not the one that reads.
+		{"Python with a process forked per connection", func(*testing.T) *exec.Cmd {
+			forking := "import socketserver\nclass Forking(socketserver.ForkingMixIn, http.server.HTTPServer): pass\ns = Forking("
+			return exec.Command(python, "-c", strings.Replace(pythonHTTPS, "s = http.server.ThreadingHTTPServer(", forking, 1), cert, key)
+		}, 4, nil},
 		// Case 13.
 		{"Python with memory BIOs, 50 connections on one thread", func(*testing.T) *exec.Cmd {
 			return exec.Command(python, "-c", pythonAsync, cert, key)
