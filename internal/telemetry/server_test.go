@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,12 +26,27 @@ import (
 // endpoint serves what a test sets, at /metrics.
 type endpoint struct {
 	*httptest.Server
-	answer func(w http.ResponseWriter, r *http.Request)
+	mu   sync.Mutex
+	says http.HandlerFunc
+}
+
+// answers changes what it says from now on.
+func (e *endpoint) answers(f http.HandlerFunc) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.says = f
+}
+
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	says := e.says
+	e.mu.Unlock()
+	says(w, r)
 }
 
 func newEndpoint(t testing.TB, text string) *endpoint {
-	e := &endpoint{answer: serveText(text)}
-	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.answer(w, r) }))
+	e := &endpoint{says: serveText(text)}
+	e.Server = httptest.NewServer(e)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -259,7 +275,7 @@ linux_page_alloc_failed_total{node="0",order="9",zone="Normal"} %v
 	if diff := cmp.Diff([]string{index}, events); diff != "" {
 		t.Errorf("failures from before were told as events:\n%s", diff)
 	}
-	e.answer = serveText(text(160, 140, 7))
+	e.answers(serveText(text(160, 140, 7)))
 	rows, events, err = scrape(t, s)
 	if diff := cmp.Diff(slices.Concat(rest, []string{"system.cpu.utilization HERE 0.6"}, blocks), rows); err != nil || diff != "" {
 		t.Errorf("error %v, second (-want +got):\n%s", err, diff)
@@ -277,7 +293,7 @@ func TestCountersThatRestart(t *testing.T) {
 	s := scraper(t, e)
 	var hits, queries []float64
 	for i, pair := range [][2]float64{{1000, 2000}, {1500, 3000}, {40, 100}, {400, 1000}} {
-		e.answer = serveText(fmt.Sprintf("vllm:prefix_cache_hits_total %v\nvllm:prefix_cache_queries_total %v\n", pair[0], pair[1]))
+		e.answers(serveText(fmt.Sprintf("vllm:prefix_cache_hits_total %v\nvllm:prefix_cache_queries_total %v\n", pair[0], pair[1])))
 		b := &batch{at: int64(i), source: trace.SampleServer}
 		if err := s.sample(t.Context(), b); err != nil {
 			t.Fatal(err)
@@ -311,7 +327,7 @@ func TestOneEngineRestarts(t *testing.T) {
 	e := newEndpoint(t, `vllm:prompt_tokens_total{engine="0"} 100`+"\n"+`vllm:prompt_tokens_total{engine="1"} 100`+"\n")
 	s := scraper(t, e)
 	_, _, err1 := scrape(t, s)
-	e.answer = serveText(`vllm:prompt_tokens_total{engine="0"} 500` + "\n" + `vllm:prompt_tokens_total{engine="1"} 3` + "\n")
+	e.answers(serveText(`vllm:prompt_tokens_total{engine="0"} 500` + "\n" + `vllm:prompt_tokens_total{engine="1"} 3` + "\n"))
 	_, _, err2 := scrape(t, s)
 	if got := s.restarted(); err1 != nil || err2 != nil || len(got) != 1 {
 		t.Errorf("errors %v, %v, restarts %+v; want one restart", err1, err2, got)
@@ -355,7 +371,7 @@ func TestBadEndpoints(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			e := newEndpoint(t, "")
-			e.answer = row.answer
+			e.answers(row.answer)
 			_, err := Open(t.Context(), Config{Endpoints: []string{e.URL + "/metrics?token=" + secret}})
 			var bad *EndpointError
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), row.want) || bad.Remedy == "" {
@@ -391,10 +407,10 @@ func TestMistakeInMetrics(t *testing.T) {
 	out := new(memoryOutput)
 	s.Start(out)
 	waitFor(t, func() bool { return len(out.of(trace.MetricServerWaiting)) > 0 })
-	e.answer = serveText("vllm:num_requests_running 4\nvllm:num_requests_waiting {{{\n")
+	e.answers(serveText("vllm:num_requests_running 4\nvllm:num_requests_waiting {{{\n"))
 	isHole := func(r trace.Sample) bool { return r.Value == nil }
 	waitFor(t, func() bool { return slices.ContainsFunc(out.of(trace.MetricServerWaiting), isHole) })
-	e.answer = serveText("vllm:num_requests_running 5\nvllm:num_requests_waiting 2\n")
+	e.answers(serveText("vllm:num_requests_running 5\nvllm:num_requests_waiting 2\n"))
 	waitFor(t, func() bool {
 		return slices.ContainsFunc(out.of(trace.MetricServerWaiting), func(r trace.Sample) bool { return r.Value != nil && *r.Value == 2 })
 	})
@@ -416,12 +432,12 @@ func TestHungEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, hang := new(memoryOutput), make(chan struct{})
-	e.answer = func(_ http.ResponseWriter, r *http.Request) {
+	e.answers(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-hang:
 		case <-r.Context().Done():
 		}
-	}
+	})
 	s.Start(out)
 	const late = "it does not answer in time"
 	waitFor(t, func() bool {
@@ -491,10 +507,10 @@ func TestTwoHosts(t *testing.T) {
 func TestHeadersAndAccept(t *testing.T) {
 	e := newEndpoint(t, "")
 	var got http.Header
-	e.answer = func(w http.ResponseWriter, r *http.Request) {
+	e.answers(func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header.Clone()
 		serveText("vllm:num_requests_running 3\n")(w, r)
-	}
+	})
 	s, err := Open(t.Context(), Config{Endpoints: []string{e.URL}, Header: http.Header{"Authorization": {"Bearer x"}}})
 	if err != nil {
 		t.Fatal(err)
