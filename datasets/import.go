@@ -282,6 +282,10 @@ func (s *survey) finish(f format) {
 	r.Warnings = append(r.Warnings, f.assumed)
 }
 
+// importPart is the size of a part: that of a recording would take 190 MiB to
+// import with, this takes 110.
+const importPart = 8 << 20
+
 func write(ctx context.Context, cfg *Config, f format, unit time.Duration, s *survey) error {
 	seal := trace.Seal{Mode: trace.ModeImport, Version: cfg.Version}
 	m := &trace.Manifest{
@@ -294,7 +298,7 @@ func write(ctx context.Context, cfg *Config, f format, unit time.Duration, s *su
 		},
 		Warnings: s.report.Warnings,
 	}
-	w, err := tracedir.Create(cfg.Out, m, tracedir.Options{Force: cfg.Force})
+	w, err := tracedir.Create(cfg.Out, m, tracedir.Options{Force: cfg.Force, MaxPartBytes: importPart})
 	if err != nil {
 		return err
 	}
