@@ -67,7 +67,7 @@ var only = map[string][]string{
 	"golang.org/x/crypto":                {"recorder"},
 	"golang.org/x/net":                   {"recorder"},
 	"github.com/spf13/cobra":             {"cmd/lambdac"},
-	"github.com/goccy/go-yaml":           {"cmd/lambdac", "internal/yamlfile", "sanitizer"},
+	"github.com/goccy/go-yaml":           {"internal/yamlfile", "sanitizer"},
 	"github.com/rogpeppe/go-internal":    {},
 	"github.com/google/go-cmp":           {"internal/jsonschema"},
 	"github.com/cilium/ebpf":             {"bpf"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -267,7 +268,7 @@ func TestCgroupThatIsNotThere(t *testing.T) {
 // right after, by other ways.
 func TestThisHost(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux has /proc")
+		testenv.Missing(t, "/proc", "run the tests on Linux")
 	}
 	s, err := Open(t.Context(), Config{Host: On, Client: On, PID: os.Getpid(), Every: 100 * time.Millisecond})
 	if err != nil {
