@@ -61,7 +61,10 @@ func TestEBPFResetMix(t *testing.T) {
 					return
 				}
 				if way.outcome == "client_abort" {
-					_, err = io.ReadFull(c, make([]byte, 1000))
+					_, err := io.ReadFull(c, make([]byte, 1000))
+					if err != nil {
+						t.Error(err)
+					}
 				} else {
 					_, _ = io.Copy(io.Discard, c) // ends by the server's doing
 				}
@@ -138,12 +141,15 @@ func TestEBPFManyStreams(t *testing.T) {
 	})
 	got, rep := r.stop()
 	ended := 0
+	others := make(map[string]int)
 	for _, x := range got.list {
 		if x.Record.Outcome == trace.OutcomeClientAbort {
 			ended++
+		} else {
+			others[briefOf(x).Outcome]++
 		}
 	}
 	if ended != streams || rep.Totals.BytesLost != 0 {
-		t.Errorf("%d of %d exchanges were broken off by the client, lost %v", ended, len(got.list), rep.Totals.LostByReason)
+		t.Errorf("%d of %d exchanges were broken off by the client, others %v, lost %v, %v", ended, len(got.list), others, rep.Totals.LostByReason, rep.Warnings)
 	}
 }

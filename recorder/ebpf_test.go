@@ -270,14 +270,16 @@ func TestEBPFRung(t *testing.T) {
 }
 
 // TestEBPFHalfClose: a client that has closed its sending half before the
-// answer is there when TCP says that it received it, and gone when not.
+// answer is there when TCP says that it received it, and gone when not. So it is
+// where its own end found the control ring full: the server's tells of it.
 func TestEBPFHalfClose(t *testing.T) {
 	ask, answer := "GET /x HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 	pos := [2]int64{int64(len(ask)), int64(len(answer))}
 	for _, row := range []struct {
-		acked int64
-		want  string
-	}{{pos[1], "ok"}, {0, "client_abort/recorded"}} {
+		acked  int64
+		untold bool
+		want   string
+	}{{pos[1], false, "ok"}, {0, false, "client_abort/recorded"}, {pos[1], true, "ok"}, {0, true, "client_abort/recorded"}} {
 		k := newFake()
 		ends := bpf.Control{Cookie: 7, Flags: bpf.Counted, Pos: pos, SeqPos: pos, Acked: row.acked}
 		event := func(kind bpf.Kind, toClient bool, t time.Duration) bpf.Control {
@@ -286,6 +288,12 @@ func TestEBPFHalfClose(t *testing.T) {
 			return e
 		}
 		k.control = []bpf.Control{openAt(7), event(bpf.FIN, false, 500*ms), event(bpf.FIN, true, 1000*ms), event(bpf.Close, false, 1001*ms)}
+		if row.untold {
+			k.control = slices.Delete(k.control, 1, 2)
+			for i := range k.control[1:] {
+				k.control[1+i].Flags |= bpf.FINIn | bpf.PeerFirst
+			}
+		}
 		request := out(7, 0, ask, 100*ms)
 		request.ToClient = false
 		k.data = []bpf.Data{request, out(7, 0, answer, 990*ms)}

@@ -24,6 +24,7 @@ func (s *ebpfSource) takeEnd(e *bpf.Control) error {
 	t := s.clock.unix(e.Time)
 	switch e.Kind {
 	case bpf.FIN:
+		s.untold(c, e, t)
 		s.finished(c, e, t)
 	case bpf.RST:
 		s.broken(c, e, t)

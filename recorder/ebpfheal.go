@@ -101,6 +101,17 @@ func (s *ebpfSource) amend(c *ebpfConn, e *bpf.Control, t int64) {
 	}
 }
 
+// untold makes of the process's own FIN the other side's before it, whose event
+// found the control ring full: who ends a connection first tells whose doing it
+// is.
+func (s *ebpfSource) untold(c *ebpfConn, e *bpf.Control, t int64) {
+	in := dirOf(e.Flags&bpf.Client != 0)
+	if dirOf(e.ToClient) == in || e.Flags&bpf.PeerFirst == 0 || c.dirs[in].fin {
+		return
+	}
+	s.finished(c, &bpf.Control{Kind: bpf.FIN, ToClient: in == ToClient, Flags: e.Flags, Pos: e.Pos, SeqPos: e.SeqPos}, t)
+}
+
 // leave keeps a stream of a library whose connection is gone for what a call
 // that is under way may still tell of it.
 func (s *ebpfSource) leave(c *ebpfConn, t int64) {
