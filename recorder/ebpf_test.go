@@ -270,16 +270,14 @@ func TestEBPFRung(t *testing.T) {
 }
 
 // TestEBPFHalfClose: a client that has closed its sending half before the
-// answer is there when TCP says that it received it, and gone when not. So it is
-// where its own end found the control ring full: the server's tells of it.
+// answer is there when TCP says that it received it, and gone when not.
 func TestEBPFHalfClose(t *testing.T) {
 	ask, answer := "GET /x HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 	pos := [2]int64{int64(len(ask)), int64(len(answer))}
 	for _, row := range []struct {
-		acked  int64
-		untold bool
-		want   string
-	}{{pos[1], false, "ok"}, {0, false, "client_abort/recorded"}, {pos[1], true, "ok"}, {0, true, "client_abort/recorded"}} {
+		acked int64
+		want  string
+	}{{pos[1], "ok"}, {0, "client_abort/recorded"}} {
 		k := newFake()
 		ends := bpf.Control{Cookie: 7, Flags: bpf.Counted, Pos: pos, SeqPos: pos, Acked: row.acked}
 		event := func(kind bpf.Kind, toClient bool, t time.Duration) bpf.Control {
@@ -288,12 +286,6 @@ func TestEBPFHalfClose(t *testing.T) {
 			return e
 		}
 		k.control = []bpf.Control{openAt(7), event(bpf.FIN, false, 500*ms), event(bpf.FIN, true, 1000*ms), event(bpf.Close, false, 1001*ms)}
-		if row.untold {
-			k.control = slices.Delete(k.control, 1, 2)
-			for i := range k.control[1:] {
-				k.control[1+i].Flags |= bpf.FINIn | bpf.PeerFirst
-			}
-		}
 		request := out(7, 0, ask, 100*ms)
 		request.ToClient = false
 		k.data = []bpf.Data{request, out(7, 0, answer, 990*ms)}
@@ -307,6 +299,37 @@ func TestEBPFHalfClose(t *testing.T) {
 		}
 		if len(sink.list) != 1 || briefOutcome(sink.list[0].Record) != row.want {
 			t.Errorf("received %d of %d bytes: %d exchanges, want one that is %q", row.acked, pos[1], len(sink.list), row.want)
+		}
+	}
+}
+
+// TestEBPFUntoldEnd: a client leaves in the middle of an answer, and its end finds
+// the control ring full: the server's own, which follows, tells who left first.
+func TestEBPFUntoldEnd(t *testing.T) {
+	ask, answer := "GET /x HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"
+	pos := [2]int64{int64(len(ask)), int64(len(answer))}
+	for flags, want := range map[bpf.ConnFlags]string{
+		bpf.FINIn | bpf.PeerFirst: "client_abort/recorded",
+		0:                         "server_abort/fin",
+	} {
+		k := newFake()
+		end := bpf.Control{Kind: bpf.FIN, Cookie: 7, ToClient: true, Time: at(1000 * ms), Flags: bpf.Counted | flags, Pos: pos, SeqPos: pos, Acked: pos[1]}
+		last := end
+		last.Kind, last.Time = bpf.Close, at(1001*ms)
+		k.control = []bpf.Control{openAt(7), end, last}
+		request := out(7, 0, ask, 100*ms)
+		request.ToClient = false
+		k.data = []bpf.Data{request, out(7, 0, answer, 200*ms)}
+		k.pass(2 * time.Second)
+		src := newEBPFSource(k, k.clocks)
+		src.sleep = k.pass
+		src.Close()
+		var sink collector
+		if _, err := Run(t.Context(), src, &sink, Config{}); err != nil {
+			t.Fatal(err)
+		}
+		if len(sink.list) != 1 || briefOutcome(sink.list[0].Record) != want {
+			t.Errorf("flags %b: %d exchanges, want one that is %q", flags, len(sink.list), want)
 		}
 	}
 }
