@@ -5,6 +5,7 @@ package sanitizer
 import (
 	"math/rand/v2"
 	"runtime"
+	"runtime/metrics"
 	"sync"
 	"testing"
 	"time"
@@ -62,12 +63,12 @@ func checkMemory(t *testing.T, size int, bodies map[string]string) {
 	}
 }
 
-// live is what is reachable of the heap.
+// live is what was reachable of the heap when it was looked through.
 func live() uint64 {
-	var m runtime.MemStats
 	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // mostLive is the most that was reachable while work ran, as far as was looked.
