@@ -237,15 +237,16 @@ int on_set_state(__u64 *ctx)
 	return 0;
 }
 
-// A connection that its process never used, and that ended with bytes unread,
-// is known to nobody but this table: it goes with its socket.
+// No call is under way on a socket that goes. What the table still holds of it
+// would be taken for the next connection whose socket has its address: one that
+// was kept for a call that could still tell, or that its process never used.
 SEC("tp_btf/tcp_destroy_sock")
 int on_destroy(__u64 *ctx)
 {
 	__u64 key = ctx[0];
 	struct conn *c = bpf_map_lookup_elem(&conns, &key);
 
-	if (c && !is_known(c))
+	if (c && (c->flags & CONN_CLOSED || !is_known(c)))
 		bpf_map_delete_elem(&conns, &key);
 	return 0;
 }

@@ -37,6 +37,8 @@ static __noinline int start_tcp(struct sock *sk, __u64 cookie, __u32 client)
 	old = bpf_map_lookup_elem(&conns, &key);
 	if (old && !(old->flags & CONN_CLOSED))
 		return 0;
+	if (old) // of a socket that had this address
+		bpf_map_delete_elem(&conns, &key);
 	read_tuple(&c, sk);
 	if (client)
 		c.flags = CONN_CLIENT;
