@@ -110,10 +110,7 @@ func NewAnswer(kind trace.APIKind) *Answer {
 var opaque = family{kind: trace.KindOther, answer: opaqueAnswer}
 
 func opaqueAnswer(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) == "error" {
 			f.failure.read(r)
 		} else {

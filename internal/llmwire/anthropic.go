@@ -42,7 +42,7 @@ func hasMembers(body []byte, names ...string) bool {
 		return true
 	}
 	found := make(map[string]bool, len(names))
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		for _, name := range names {
 			if string(key) == name {
 				found[name] = true
@@ -72,8 +72,7 @@ func anthropicPath(path string, dst *trace.Request, said *trace.Said) {
 // messages, wherever it stands in the body.
 func anthropicRequest(q *request, r *reader) {
 	var system, messages []byte
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "system":
 			system = r.raw()
@@ -152,7 +151,7 @@ func anthropicRequestBlock(q *request, r *reader, role trace.Role) (n int) {
 	if !r.open('{') {
 		return 0
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "text", "thinking":
 			text, _ := r.text()
@@ -181,7 +180,7 @@ func anthropicSource(q *request, r *reader, role trace.Role) (n int) {
 	if !r.open('{') {
 		return 0
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "type":
 			text, _ := r.text()

@@ -9,7 +9,7 @@ func anthropicAnswer(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "type":
 			anthropicType(f, r)
@@ -53,7 +53,7 @@ func anthropicStart(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		anthropicMember(f, r, key)
 	}
 	f.usage.again, f.usage.output = true, 0
@@ -97,7 +97,7 @@ func anthropicUsage(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "input_tokens":
 			r.count(&u.input)
@@ -126,7 +126,7 @@ func anthropicBlock(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "text":
 			f.text(r, trace.ChunkText)
@@ -159,10 +159,7 @@ func isEmptyObject(raw []byte) bool {
 }
 
 func anthropicDelta(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "text":
 			f.text(r, trace.ChunkText)

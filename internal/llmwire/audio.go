@@ -28,7 +28,7 @@ func (a *audioLength) add(r *reader) {
 	a.sounds++
 	known := false
 	if r.open('{') {
-		for key := r.key(); key != nil; key = r.key() {
+		for key := range r.names() {
 			if string(key) != "data" {
 				r.skip()
 				continue

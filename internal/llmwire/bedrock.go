@@ -39,8 +39,7 @@ func bedrockPathOf(model, operation string) string {
 // bedrockRequest reads a request of Converse, or of any vendor's model.
 func bedrockRequest(q *request, r *reader) {
 	var system, messages []byte // in this order, whatever the body's
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "system":
 			system = r.raw()
@@ -66,10 +65,7 @@ func bedrockRequest(q *request, r *reader) {
 }
 
 func bedrockTools(q *request, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) == "tools" {
 			q.tools += r.length()
 		} else {
@@ -134,8 +130,7 @@ func bedrockParts(q *request, r *reader, role trace.Role) (n int) {
 // bedrockPart reads one part, in Converse's form or a vendor's: the arguments
 // of a tool call are its JSON.
 func bedrockPart(q *request, r *reader, role trace.Role) (n int) {
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "text", "thinking", "content", "toolUse", "toolResult", "reasoningContent", "reasoningText", "guardContent":
 			n += bedrockParts(q, r, role)

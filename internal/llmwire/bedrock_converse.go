@@ -30,7 +30,7 @@ func converseAnswer(f *frame, r *reader) {
 		return
 	}
 	first, block := len(f.pieces), int32(0)
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "contentBlockIndex":
 			r.index(&block)
@@ -90,7 +90,7 @@ func converseBlock(f *frame, r *reader) {
 		return
 	}
 	f.choices = 1
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "text":
 			f.text(r, trace.ChunkText)
@@ -107,10 +107,7 @@ func converseBlock(f *frame, r *reader) {
 // converseReasoning reads {"text": …}, or the same in reasoningText. The
 // signature is no text.
 func converseReasoning(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "text":
 			f.text(r, trace.ChunkReasoning)
@@ -129,7 +126,7 @@ func converseTool(f *frame, r *reader) {
 		return
 	}
 	p := piece{kind: trace.ChunkToolArgs}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "toolUseId":
 			text, _ := r.text()
@@ -155,7 +152,7 @@ func converseUsage(u *usage, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "inputTokens":
 			r.count(&u.input)
@@ -173,10 +170,7 @@ func converseUsage(u *usage, r *reader) {
 }
 
 func converseMetrics(t *serverTimes, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) == "latencyMs" {
 			r.duration(&t.total, 1000)
 		} else {

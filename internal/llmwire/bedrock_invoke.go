@@ -30,10 +30,7 @@ func invokeAnswer(f *frame, r *reader) {
 		vendorAnswer(f, r, r.raw())
 		return
 	}
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "bytes":
 			invokeChunk(f, r)
@@ -89,7 +86,7 @@ func vendorForm(f *frame, data []byte) func(*frame, *reader) {
 	if !r.open('{') {
 		return read
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "type":
 			read, f.form = anthropicAnswer, anthropicAnswer
@@ -115,7 +112,7 @@ func invokeMetrics(f *frame, r *reader) {
 		return
 	}
 	u := &f.usage
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "inputTokenCount":
 			r.count(&u.input)
@@ -143,7 +140,7 @@ func otherModel(f *frame, r *reader) {
 		return
 	}
 	var in, out count
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "results", "outputs":
 			otherResults(f, r, &out)
@@ -186,10 +183,7 @@ func otherResults(f *frame, r *reader, out *count) {
 		return
 	}
 	for r.more() {
-		if !r.open('{') {
-			continue
-		}
-		for key := r.key(); key != nil; key = r.key() {
+		for key := range r.members() {
 			switch {
 			case string(key) == "tokenCount":
 				r.count(out)

@@ -29,8 +29,7 @@ var cohereChat = family{
 
 func cohereRequest(q *request, r *reader) {
 	var preamble, history, message []byte // of version 1, in this order
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "messages":
 			chatMessages(q, r)
@@ -81,7 +80,7 @@ func cohereHistory(q *request, raw []byte) {
 		}
 		role := trace.RoleUnknown
 		var text []byte
-		for key := r.key(); key != nil; key = r.key() {
+		for key := range r.names() {
 			switch string(key) {
 			case "role":
 				name, _ := r.text()
@@ -110,7 +109,7 @@ func cohereAnswer(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "delta":
 			cohereDelta(f, r)
@@ -160,10 +159,7 @@ func cohereFinish(f *frame, r *reader) {
 }
 
 func cohereDelta(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "message":
 			cohereMessage(f, r)
@@ -186,7 +182,7 @@ func cohereMessage(f *frame, r *reader) {
 		return
 	}
 	f.choices = 1
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "role":
 			f.role = r.kind() == '"' || f.role
@@ -212,8 +208,7 @@ func cohereMessage(f *frame, r *reader) {
 }
 
 func coherePart(f *frame, r *reader) {
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "text":
 			f.text(r, trace.ChunkText)
@@ -236,10 +231,7 @@ func cohereCall(f *frame, r *reader) {
 
 // cohereMeta reads what the last event of version 1 has beside the text.
 func cohereMeta(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) == "meta" {
 			cohereUsage(f, r)
 		} else {
@@ -250,10 +242,7 @@ func cohereMeta(f *frame, r *reader) {
 
 // cohereUsage reads what the model saw and said; what is billed is less.
 func cohereUsage(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "tokens":
 			cohereTokens(&f.usage, r)
@@ -269,7 +258,7 @@ func cohereTokens(u *usage, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "input_tokens":
 			r.count(&u.input)

@@ -38,8 +38,7 @@ func (e *failure) read(r *reader) {
 }
 
 func (e *failure) object(r *reader) {
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if !e.member(r, key) {
 			r.skip()
 		}

@@ -103,10 +103,7 @@ func (f *frame) text(r *reader, kind trace.ChunkKind) bool {
 func (f *frame) parts(r *reader, kind trace.ChunkKind) (some bool) {
 	r.open('[')
 	for r.more() {
-		if !r.open('{') {
-			continue
-		}
-		for key := r.key(); key != nil; key = r.key() {
+		for key := range r.members() {
 			switch string(key) {
 			case "text":
 				some = f.text(r, kind) || some

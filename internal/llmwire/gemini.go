@@ -56,8 +56,7 @@ func geminiPath(path string, dst *trace.Request, said *trace.Said) {
 // contents, wherever it stands in the body.
 func geminiRequest(q *request, r *reader) {
 	var system, contents []byte
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "systemInstruction", "system_instruction":
 			system = r.raw()
@@ -102,7 +101,7 @@ func geminiTools(q *request, r *reader) {
 		if !r.open('{') {
 			continue
 		}
-		for key := r.key(); key != nil; key = r.key() {
+		for key := range r.names() {
 			switch string(key) {
 			case "functionDeclarations", "function_declarations":
 				n = r.length()
@@ -116,10 +115,7 @@ func geminiTools(q *request, r *reader) {
 
 func geminiConfig(q *request, r *reader) {
 	p := &q.params
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "maxOutputTokens", "max_output_tokens":
 			p.MaxTokens = r.int32At(0)
@@ -157,10 +153,7 @@ func geminiFormat(q *request, r *reader) {
 }
 
 func geminiThinking(q *request, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "thinkingLevel", "thinking_level":
 			q.said.ReasoningLevel = r.str()
@@ -180,7 +173,7 @@ func geminiContent(q *request, raw []byte, role trace.Role) {
 		q.addSizeless()
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "role":
 			if text, _ := r.text(); role != trace.RoleSystem && len(text) > 0 {
@@ -219,7 +212,7 @@ func geminiRequestPart(q *request, r *reader, role trace.Role) (n int) {
 	if !r.open('{') {
 		return 0
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "text":
 			text, _ := r.text()
@@ -239,7 +232,7 @@ func geminiFunction(q *request, r *reader, role trace.Role) (n int) {
 	if !r.open('{') {
 		return 0
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "args", "response":
 			n += q.say(role, r.raw())
@@ -252,10 +245,7 @@ func geminiFunction(q *request, r *reader, role trace.Role) (n int) {
 
 // geminiMedia counts an image. Of a sound the length is not said.
 func geminiMedia(q *request, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "mimeType", "mime_type":
 			if strings.HasPrefix(r.str(), "image/") {

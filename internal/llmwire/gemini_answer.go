@@ -19,10 +19,7 @@ func geminiAnswer(f *frame, r *reader) {
 }
 
 func geminiResponse(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "candidates":
 			if r.open('[') {
@@ -50,7 +47,7 @@ func geminiBlock(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "blockReason", "block_reason":
 			if reason := openAIFinish(f, r, span{}); reason.len() > 0 {
@@ -71,8 +68,7 @@ func geminiError(f *frame, r *reader) {
 		return
 	}
 	f.failure.seen = true
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch {
 		case string(key) == "status":
 			f.failure.kind = takeWord(r, f.failure.kind)
@@ -91,7 +87,7 @@ func geminiCandidate(f *frame, r *reader) {
 	}
 	f.choices++
 	var reason span
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "index":
 			r.index(&index)
@@ -113,10 +109,7 @@ func geminiCandidate(f *frame, r *reader) {
 }
 
 func geminiOutput(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) == "parts" && r.kind() == '[' {
 			r.open('[')
 			for r.more() {
@@ -134,7 +127,7 @@ func geminiPart(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "text":
 			f.text(r, trace.ChunkText)
@@ -162,7 +155,7 @@ func geminiCall(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "id":
 			text, _ := r.text()
@@ -181,10 +174,7 @@ func geminiCall(f *frame, r *reader) {
 
 // geminiCode reads code that the service itself runs for the model.
 func geminiCode(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) == "code" {
 			text, _ := r.text()
 			f.pieces = append(f.pieces, piece{kind: trace.ChunkToolArgs, complete: true, text: f.save(text)})
@@ -200,7 +190,7 @@ func geminiUsage(u *usage, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "promptTokenCount", "prompt_token_count":
 			r.count(&u.input)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -77,6 +78,27 @@ func (r *reader) key() []byte {
 	}
 	name, _ := jsontext.AppendUnquote([]byte{}, raw)
 	return name
+}
+
+// members yields the names in the next value if it is an object; any other
+// value is skipped. The loop's body takes the member's value, each time. A name
+// is valid as long as the text.
+func (r *reader) members() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if !r.open('{') {
+			return
+		}
+		for key := r.key(); key != nil && yield(key); key = r.key() {
+		}
+	}
+}
+
+// names is members for an object that has been entered by open.
+func (r *reader) names() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for key := r.key(); key != nil && yield(key); key = r.key() {
+		}
+	}
 }
 
 // more reports whether the array has another element; if not, the array has

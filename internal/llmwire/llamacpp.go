@@ -43,8 +43,7 @@ func llamaCppOwn(body []byte) bool {
 }
 
 func llamaCppRequest(q *request, r *reader) {
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "prompt", "input_prefix", "input_suffix":
 			openAIPrompt(q, r, trace.RolePrompt)
@@ -64,10 +63,7 @@ func llamaCppExtra(q *request, r *reader) {
 		return
 	}
 	for r.more() {
-		if !r.open('{') {
-			continue
-		}
-		for key := r.key(); key != nil; key = r.key() {
+		for key := range r.members() {
 			if string(key) == "text" {
 				openAIPrompt(q, r, trace.RolePrompt)
 				continue
@@ -97,7 +93,7 @@ func llamaCppObject(f *frame, r *reader) {
 	var u usage
 	var stop llamaCppStop
 	choice, first := int32(0), len(f.pieces)
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "index":
 			r.index(&choice)

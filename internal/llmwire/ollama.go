@@ -75,8 +75,7 @@ func ollamaFormat(q *request, r *reader) {
 
 func ollamaChatRequest(q *request, r *reader) {
 	q.params.Stream = true
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch {
 		case ollamaParam(q, r, key):
 		case string(key) == "messages" && r.kind() == '[':
@@ -100,7 +99,7 @@ func ollamaMessage(q *request, r *reader) {
 		q.addSizeless()
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "role":
 			text, _ := r.text()
@@ -126,8 +125,7 @@ func ollamaMessage(q *request, r *reader) {
 func ollamaGenerateRequest(q *request, r *reader) {
 	q.params.Stream = true
 	var system, prompt []byte
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch {
 		case ollamaParam(q, r, key):
 		case string(key) == "system":

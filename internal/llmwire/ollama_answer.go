@@ -11,7 +11,7 @@ func ollamaAnswer(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "model":
 			text, _ := r.text()
@@ -61,10 +61,7 @@ func nanoseconds(r *reader) count {
 }
 
 func ollamaOutput(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "content":
 			f.text(r, trace.ChunkText)
@@ -88,7 +85,7 @@ func ollamaCall(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		if string(key) == "function" {
 			ollamaFunction(f, r, &p)
 		} else {
@@ -99,10 +96,7 @@ func ollamaCall(f *frame, r *reader) {
 }
 
 func ollamaFunction(f *frame, r *reader, p *piece) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "name":
 			text, _ := r.text()

@@ -24,7 +24,7 @@ func openAIShape(body []byte, own string) bool {
 	if !r.open('{') {
 		return true
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		if string(key) == own {
 			return true
 		}
@@ -93,10 +93,7 @@ func openAIParam(q *request, r *reader, key []byte) bool {
 // openAIFormat reads response_format: {"type": "text" | "json_object" |
 // "json_schema" | …}.
 func openAIFormat(q *request, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) != "type" {
 			r.skip()
 			continue

@@ -15,7 +15,7 @@ func openAIAnswer(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "choices":
 			openAIChoices(f, r)
@@ -71,10 +71,7 @@ func openAITop(f *frame, top *failure, object bool) {
 
 // openAIGroq reads Groq's own member, which holds usage or an error.
 func openAIGroq(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "usage":
 			openAIUsage(&f.usage, r)
@@ -105,7 +102,7 @@ func openAIChoice(f *frame, r *reader) {
 	}
 	f.choices++
 	var reason span
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "index":
 			r.index(&index)
@@ -153,7 +150,7 @@ func openAIDelta(f *frame, r *reader) {
 	}
 	reasoned := false
 	var calls, legacy int // pieces of either form
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "role":
 			f.role = r.kind() == '"' || f.role
@@ -187,10 +184,7 @@ func openAIDelta(f *frame, r *reader) {
 
 // openAIAudio reads spoken output: its transcript is its text.
 func openAIAudio(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) == "transcript" {
 			f.text(r, trace.ChunkAudio)
 		} else {
@@ -216,7 +210,7 @@ func openAICall(f *frame, r *reader, legacy bool) int {
 	if !r.open('{') {
 		return 0
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "index":
 			p.hasIndex = r.index(&p.index)
@@ -239,10 +233,7 @@ func openAICall(f *frame, r *reader, legacy bool) int {
 }
 
 func openAIFunction(f *frame, r *reader, p *piece) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if !openAIFunctionMember(f, r, key, p) {
 			r.skip()
 		}

@@ -22,8 +22,7 @@ var openAIChat = family{
 }
 
 func chatRequest(q *request, r *reader) {
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if openAIParam(q, r, key) {
 			continue
 		}
@@ -44,10 +43,7 @@ func chatRequest(q *request, r *reader) {
 
 // chatReasoning reads OpenRouter's {"effort": "high"}.
 func chatReasoning(q *request, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) == "effort" {
 			q.said.ReasoningLevel = r.str()
 		} else {
@@ -76,7 +72,7 @@ func chatMessage(q *request, r *reader) {
 		q.addSizeless()
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "role":
 			text, _ := r.text()
@@ -139,7 +135,7 @@ func chatPart(q *request, r *reader, role trace.Role) (n int) {
 	if !r.open('{') {
 		return 0
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "text", "refusal":
 			text, _ := r.text()
@@ -167,10 +163,7 @@ func chatCalls(q *request, role trace.Role, raw []byte) (n int) {
 		return 0
 	}
 	for r.more() {
-		if !r.open('{') {
-			continue
-		}
-		for key := r.key(); key != nil; key = r.key() {
+		for key := range r.members() {
 			if string(key) == "function" {
 				n += chatArguments(q, r, role)
 			} else {
@@ -187,7 +180,7 @@ func chatArguments(q *request, r *reader, role trace.Role) (n int) {
 	if !r.open('{') {
 		return 0
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch {
 		case string(key) != "arguments":
 			r.skip()

@@ -19,8 +19,7 @@ var openAICompletions = family{
 }
 
 func completionsRequest(q *request, r *reader) {
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch {
 		case openAIParam(q, r, key):
 		case string(key) == "prompt":

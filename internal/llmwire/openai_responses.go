@@ -25,8 +25,7 @@ var openAIResponses = family{
 // the prompt, wherever they stand in the body.
 func responsesRequest(q *request, r *reader) {
 	var instructions, input []byte
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "instructions":
 			instructions = r.raw()
@@ -65,10 +64,7 @@ func first(raw []byte) jsontext.Kind {
 
 // responsesText reads {"format": {"type": …}, "verbosity": …}.
 func responsesText(q *request, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) == "format" {
 			openAIFormat(q, r)
 		} else {
@@ -103,7 +99,7 @@ func responsesItem(q *request, r *reader) {
 	role := trace.RoleUnknown
 	var typ string
 	var content, output, arguments, summary []byte
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "type":
 			typ = r.str()

@@ -9,7 +9,7 @@ func responsesAnswer(f *frame, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		e.member(f, r, key)
 	}
 	if r.err == nil {
@@ -117,7 +117,7 @@ func responsesObject(f *frame, r *reader) {
 		return
 	}
 	f.repeats = !f.whole
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		if string(key) == "model" {
 			text, _ := r.text()
 			f.model = append(f.model[:0], text...)
@@ -169,10 +169,7 @@ func responsesStatus(f *frame, r *reader) {
 
 // responsesReason takes the reason from incomplete_details.
 func responsesReason(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if string(key) != "reason" {
 			r.skip()
 			continue
@@ -193,7 +190,7 @@ func responsesOutput(f *frame, r *reader, added bool) {
 	}
 	call := false
 	start := len(f.pieces)
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "id":
 			text, _ := r.text()
@@ -238,7 +235,7 @@ func responsesPart(f *frame, r *reader, kind trace.ChunkKind) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "text":
 			f.text(r, kind)
@@ -265,7 +262,7 @@ func responsesUsage(u *usage, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "input_tokens":
 			r.count(&u.input)

@@ -84,7 +84,7 @@ func firstLine(lead []byte) (is Framing, sure bool) {
 	if !r.open('{') {
 		return FramingJSON, true
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		if string(key) == "done" {
 			if done, ok := r.flag(); ok && !done {
 				return FramingLines, true

@@ -53,7 +53,7 @@ func turn(q *request, r *reader) (role trace.Role, content []byte, ok bool) {
 		q.addSizeless()
 		return role, nil, false
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "role":
 			text, _ := r.text()

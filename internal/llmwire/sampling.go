@@ -3,10 +3,7 @@ package llmwire
 // sampling reads an object of sampling parameters, as the servers that have
 // one name them.
 func sampling(q *request, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		if !samplingParam(q, r, key) {
 			r.skip()
 		}
@@ -39,7 +36,7 @@ func memberKind(body []byte, name string) byte {
 	if r.kind() != '{' || !r.open('{') {
 		return 0
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		if string(key) == name {
 			return byte(r.kind())
 		}

@@ -30,8 +30,7 @@ var sglangGenerate = family{
 }
 
 func sglangRequest(q *request, r *reader) {
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "text", "input_ids":
 			openAIPrompt(q, r, trace.RolePrompt)
@@ -78,7 +77,7 @@ func sglangObject(f *frame, r *reader, choice int32) {
 		return
 	}
 	first, finishes := len(f.pieces), len(f.finishes)
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "text":
 			f.choices = max(f.choices, 1)
@@ -110,7 +109,7 @@ func sglangMeta(f *frame, r *reader) {
 		return
 	}
 	var u usage
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "finish_reason":
 			sglangFinish(f, r)
@@ -140,7 +139,7 @@ func sglangFinish(f *frame, r *reader) {
 	r.open('{')
 	before := len(f.finishes)
 	var e failure
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "type":
 			f.finish(r, 0)

@@ -34,8 +34,7 @@ func tgiPath(path string, dst *trace.Request, _ *trace.Said) {
 }
 
 func tgiRequest(q *request, r *reader) {
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "inputs":
 			openAIPrompt(q, r, trace.RolePrompt)
@@ -63,10 +62,7 @@ func tgiAnswer(f *frame, r *reader) {
 }
 
 func tgiObject(f *frame, r *reader, choice int32) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "token":
 			tgiToken(f, r)
@@ -100,7 +96,7 @@ func tgiToken(f *frame, r *reader) {
 	f.choices, f.tokens = 1, 1
 	var text span
 	special := false
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "text":
 			b, _ := r.text()
@@ -120,7 +116,7 @@ func tgiDetails(f *frame, r *reader, choice int32) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "finish_reason":
 			f.finish(r, choice)

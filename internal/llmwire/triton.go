@@ -48,8 +48,7 @@ func unescaped(s string) string {
 }
 
 func tritonRequest(q *request, r *reader) {
-	r.open('{')
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "text_input":
 			openAIPrompt(q, r, trace.RolePrompt)
@@ -69,10 +68,7 @@ func tritonRequest(q *request, r *reader) {
 }
 
 func tritonAnswer(f *frame, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "model_name":
 			text, _ := r.text()

@@ -147,7 +147,7 @@ func openAIUsage(u *usage, r *reader) {
 	if !r.open('{') {
 		return
 	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		switch string(key) {
 		case "prompt_tokens":
 			r.count(&u.input)
@@ -165,10 +165,7 @@ func openAIUsage(u *usage, r *reader) {
 }
 
 func openAIDetails(u *usage, r *reader) {
-	if !r.open('{') {
-		return
-	}
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.members() {
 		switch string(key) {
 		case "cached_tokens":
 			r.count(&u.cached)
@@ -227,7 +224,7 @@ func openAITimings(f *frame, r *reader) {
 		return
 	}
 	prompt, predict := -1.0, -1.0
-	for key := r.key(); key != nil; key = r.key() {
+	for key := range r.names() {
 		var ok bool
 		switch string(key) {
 		case "prompt_ms":
