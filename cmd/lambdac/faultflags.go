@@ -17,7 +17,6 @@ type faultFlags struct{ texts []string }
 func (o *faultFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.texts, "fault", nil,
 		"inject a `fault`, such as delay,share=5%,delay=500ms,from=10s,for=20s; may be given again; lambdac fault-proxy --list names them all")
-	hideEmptyDefault(f, "fault")
 }
 
 // specs parses the faults.

@@ -1,89 +1,43 @@
 package main
 
 import (
-	"bytes"
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// TestExamples: the help of every command has an example, and the command line
-// of each is one that the program takes: known command, known flags, as many
-// arguments as it wants.
-func TestExamples(t *testing.T) {
-	for _, c := range append(newRoot().Commands(), newRoot()) {
-		lines := exampleLines(c.Example)
-		if len(lines) == 0 && c.Name() != "help" && c.Name() != "completion" {
-			t.Errorf("%s --help has no example", c.CommandPath())
-		}
-		for _, line := range lines {
-			checkExample(t, line)
-		}
-	}
-}
-
-// exampleLines are the command lines of this program in an example.
-func exampleLines(example string) (lines []string) {
-	for line := range strings.Lines(example) {
-		if _, after, piped := strings.Cut(line, "| lambdac "); piped {
-			line = "lambdac " + after
-		}
-		line, _, _ = strings.Cut(line, " | ")
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-func checkExample(t *testing.T, line string) {
-	t.Helper()
-	words := shellWords(line)
-	if words[0] != "lambdac" {
-		t.Errorf("example %q is not of this program", line)
-		return
-	}
+// The help of a command with many flags lists each below a heading, and none
+// with an empty default.
+func TestHelpSections(t *testing.T) {
 	root := newRoot()
-	c, args, err := root.Find(words[1:])
-	if err != nil || c == root {
-		t.Errorf("example %q: no such command (%v)", line, err)
-		return
+	for _, c := range root.Commands() {
+		if usage := c.UsageString(); strings.Contains(usage, "(default )") || strings.Contains(usage, "(default [])") {
+			t.Errorf("%s: the help shows an empty default:\n%s", c.Name(), usage)
+		}
 	}
-	if err := c.ParseFlags(args); err != nil {
-		t.Errorf("example %q: %v", line, err)
-		return
-	}
-	if err := c.ValidateArgs(c.Flags().Args()); err != nil {
-		t.Errorf("example %q: %v", line, err)
+	for _, name := range []string{"record", "replay"} {
+		c, _, err := root.Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && len(f.Annotations[sectionKey]) == 0 {
+				t.Errorf("%s: --%s stands in no section of the help", name, f.Name)
+			}
+		})
+		checkListed(t, c)
 	}
 }
 
-// shellWords splits at blanks outside of single quotes.
-func shellWords(line string) (words []string) {
-	for i, part := range strings.Split(line, "'") {
-		if i%2 == 1 {
-			words = append(words, part)
-			continue
+// checkListed fails where a flag is missing from the usage.
+func checkListed(t *testing.T, c *cobra.Command) {
+	t.Helper()
+	usage := c.UsageString()
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && !strings.Contains(usage, "--"+f.Name) {
+			t.Errorf("%s: the help does not list --%s", c.Name(), f.Name)
 		}
-		words = append(words, strings.Fields(part)...)
-	}
-	return words
-}
-
-// TestCompletion: the scripts that shells read are made, and know the
-// commands.
-func TestCompletion(t *testing.T) {
-	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		var out bytes.Buffer
-		if code := run([]string{"completion", shell}, strings.NewReader(""), &out, io.Discard); code != exitOK || out.Len() < 1000 {
-			t.Errorf("%s: exit %d, %d bytes", shell, code, out.Len())
-		}
-	}
-	var out bytes.Buffer
-	run([]string{cobra.ShellCompNoDescRequestCmd, "re"}, strings.NewReader(""), &out, io.Discard)
-	if got := out.String(); !strings.HasPrefix(got, "record\nreplay\n") {
-		t.Errorf("completions of \"re\": %q", got)
-	}
+	})
 }

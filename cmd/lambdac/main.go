@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // version is set by the linker.
@@ -93,6 +92,7 @@ Results go to stdout, progress and messages to stderr. Exit codes:
 	}
 	root.SetVersionTemplate(versionLine())
 	root.PersistentFlags().Bool("quiet", false, "no progress and no messages but warnings and errors")
+	useSections(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exitError{code: exitUsage, err: err, hint: "see lambdac " + commandPath(c) + " --help"}
 	})
@@ -101,13 +101,6 @@ Results go to stdout, progress and messages to stderr. Exit codes:
 		newFaultProxy(), newSim(), newDemo(), newDoctor(), newVersion(),
 	)
 	return root
-}
-
-// hideEmptyDefault keeps "(default [])" out of the help of lists.
-func hideEmptyDefault(f *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		f.Lookup(name).DefValue = ""
-	}
 }
 
 // commandPath is the command without the program's name.

@@ -82,19 +82,31 @@ are not given, and api_rules, which are tried after --api-rule:
 }
 
 func (o *recordFlags) bind(f *pflag.FlagSet) {
+	section(f, "What is recorded", o.bindSource)
+	section(f, "Inside the kernel (--ebpf)", o.ebpf.bind)
+	section(f, "What is kept", o.bindKept)
+	section(f, "Output", o.bindOutput)
+}
+
+func (o *recordFlags) bindSource(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.pcaps, "pcap", nil, "capture file, pcap or pcapng; - = standard input (repeatable)")
 	f.StringVar(&o.iface, "iface", "", "network interface to capture from, or any")
 	f.IntSliceVar(&o.ports, "port", nil, "server port (repeatable); needed with --iface, a filter with --ebpf and --pcap")
-	o.ebpf.bind(f)
+	f.StringVar(&o.vantage, "vantage", string(trace.VantageServer), "where the packets were seen: client, server or proxy")
 	f.StringVar(&o.keyLog, "tls-keylog", "", "secrets of TLS connections: the file that clients or servers write by SSLKEYLOGFILE")
 	f.StringArrayVar(&o.rules, "api-rule", nil, "PATH=KIND: what requests to a path are, such as '/gw/*/chat=openai.chat' (repeatable; the first that fits is believed)")
 	f.Int64Var(&o.bodyCap, "body-cap", 16<<20, "read this many bytes of a body at most; what is over is counted")
-	f.StringVar(&o.config, "config", "", "configuration file; a flag goes before its key")
-	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape, filler or redact")
-	f.StringVar(&o.tokenizer, "tokenizer", "", "vocabulary in which filler counts: cl100k_base or o200k_base (default: the one that fits the model)")
-	f.StringVar(&o.policy, "policy", "", policyHelp)
-	f.StringVar(&o.vantage, "vantage", string(trace.VantageServer), "where the packets were seen: client, server or proxy")
 	f.DurationVar(&o.span, "for", 0, "stop after this long (interface or pipe)")
+	f.StringVar(&o.config, "config", "", "configuration file; a flag goes before its key")
+}
+
+func (o *recordFlags) bindKept(f *pflag.FlagSet) {
+	f.StringVar(&o.mode, "mode", string(trace.ModeShape), "what to keep of texts: shape, filler or redact")
+	f.StringVar(&o.policy, "policy", "", policyHelp)
+	f.StringVar(&o.tokenizer, "tokenizer", "", "vocabulary in which filler counts: cl100k_base or o200k_base (default: the one that fits the model)")
+}
+
+func (o *recordFlags) bindOutput(f *pflag.FlagSet) {
 	f.StringVarP(&o.out, "out", "o", "", "trace directory to make")
 	f.BoolVar(&o.force, "force", false, "replace an existing trace directory")
 	f.BoolVar(&o.asJSON, "json", false, "print the summary as JSON")

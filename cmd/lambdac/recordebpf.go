@@ -31,15 +31,15 @@ type ebpfFlags struct {
 
 func (o *ebpfFlags) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.asked, "ebpf", false, "see what server processes read and write, from inside the kernel; the default where it allows that and neither --pcap nor --iface is given")
-	f.BoolVar(&o.tls, "tls", false, "with --ebpf: read TLS inside the libraries of the processes; costs them time at each call of these: see the README")
-	f.IntSliceVar(&o.pids, "pid", nil, "with --ebpf: only this process (repeatable)")
-	f.StringArrayVar(&o.cgroups, "cgroup", nil, "with --ebpf: only processes in this control group: its folder, or the path below /sys/fs/cgroup (repeatable)")
-	f.StringArrayVar(&o.comms, "comm", nil, "with --ebpf: only threads of this name, at most 15 bytes (repeatable)")
-	f.StringArrayVar(&o.paths, "unix", nil, "with --ebpf: the AF_UNIX socket that a server listens on (repeatable)")
-	f.StringVar(&o.side, "side", "server", "with --ebpf: the side of connections to look at: server, client or both")
-	f.StringVar(&o.ring, "ring", "64MiB", "with --ebpf: size of the data ring, from 64KiB; a 64th of it, but at least 1MiB, is that of the control ring")
-	f.StringVar(&o.memory, "max-memory", "512MiB", "with --ebpf: copy less, bodies first, when the recording uses more than 80 % of this memory besides the rings")
-	f.Float64Var(&o.cpu, "max-cpu", 1, "with --ebpf: likewise of this many cores, what it costs the servers included")
+	f.BoolVar(&o.tls, "tls", false, "read TLS inside the libraries of the processes; costs them time at each call of these: see the README")
+	f.IntSliceVar(&o.pids, "pid", nil, "only this process (repeatable)")
+	f.StringArrayVar(&o.cgroups, "cgroup", nil, "only processes in this control group: its folder, or the path below /sys/fs/cgroup (repeatable)")
+	f.StringArrayVar(&o.comms, "comm", nil, "only threads of this name, at most 15 bytes (repeatable)")
+	f.StringArrayVar(&o.paths, "unix", nil, "the AF_UNIX socket that a server listens on (repeatable)")
+	f.StringVar(&o.side, "side", "server", "the side of connections to look at: server, client or both")
+	f.StringVar(&o.ring, "ring", "64MiB", "size of the data ring, from 64KiB; a 64th of it, but at least 1MiB, is that of the control ring")
+	f.StringVar(&o.memory, "max-memory", "512MiB", "copy less, bodies first, when the recording uses more than 80 % of this memory besides the rings")
+	f.Float64Var(&o.cpu, "max-cpu", 1, "likewise of this many cores, what it costs the servers included")
 }
 
 // filtered reports whether something says what to record.

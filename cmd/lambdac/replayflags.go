@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lambdac/lambdac/internal/experiment"
 	"github.com/lambdac/lambdac/replayer"
@@ -44,49 +45,71 @@ type replayFlags struct {
 
 func (o *replayFlags) register(c *cobra.Command) {
 	f := c.Flags()
+	section(f, "Target", o.bindTarget)
+	section(f, "Load", o.bindLoad)
+	section(f, "Requests", o.bindRequests)
+	section(f, "Limits, and when a level is invalid", o.bindLimits)
+	section(f, "What is sampled beside the requests", o.telemetry.register)
+	section(f, "Several processes for one load", o.bindShards)
+	section(f, "Output", o.bindOutput)
+}
+
+func (o *replayFlags) bindTarget(f *pflag.FlagSet) {
 	f.StringVar(&o.cfg.Target, "target", "", "base URL of the service, such as http://staging:8000")
+	f.StringVar(&o.cfg.Model, "model", "", "model to ask for instead of the recorded one")
+	f.BoolVar(&o.cfg.HTTP2, "http2", false, "send over HTTP/2: by ALPN to https targets, by prior knowledge to http ones")
+	f.StringVar(&o.ca, "ca", "", "PEM file of the authority of an https target's certificate (default: the system's)")
+	f.BoolVar(&o.cfg.IgnoreEOS, "ignore-eos", false, "ask the service to generate up to the recorded length")
+	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
+}
+
+func (o *replayFlags) bindLoad(f *pflag.FlagSet) {
 	f.Float64Var(&o.rate, "rate", 0, "one load, requests per second")
 	f.Float64SliceVar(&o.levels, "levels", nil, "`loads`, requests per second, such as 5,10,20")
 	f.Float64SliceVar(&o.scales, "scale", nil, "loads as `multiples` of the recorded rate, such as 0.5,1,2")
 	f.IntSliceVar(&o.inFlight, "concurrency", nil, "closed loop: `numbers` of requests to keep in flight, such as 1,2,4,8")
-	f.StringVar(&o.selected, "select", "", "replay the exchanges that meet a `condition` only, such as \"api_kind = 'openai.chat' and input_tokens < 4000\"")
 	o.search.register(f)
-	hideEmptyDefault(f, "levels", "scale", "search", "concurrency")
-	f.StringVar(&o.sessions, "sessions", "", "turns of a conversation: causal (default; not before the turn before has ended), strict (recorded times) or closed (think times only)")
-	f.BoolVar(&o.cfg.NoCancels, "no-cancels", false, "wait for answers that the recorded client gave up on")
-	f.StringVar(&o.scaling, "scaling", "", "how the recorded arrivals become the load: superpose (default; copies of the trace, each at another phase), thin (whole sessions), compress (shorter gaps) or resample (drawn gaps); one per run")
 	f.DurationVar(&o.cfg.Hold, "hold", 0, "measured time of each level")
 	f.DurationVar(&o.cfg.Warmup, "warmup", 0, "time of the same load before --hold, not measured")
-	f.DurationVar(&o.cfg.Drain, "drain", 30*time.Second, "how long answers may take after a level")
 	f.DurationVar(&o.cfg.Ramp, "ramp", 0, "raise the load evenly over this first part of --warmup")
-	f.DurationVar(&o.cfg.MaxIdle, "max-idle", 0, "shorten gaps of the trace above this, such as nights")
+	f.DurationVar(&o.cfg.Drain, "drain", 30*time.Second, "how long answers may take after a level")
 	f.IntVar(&o.cfg.Replicates, "replicates", 1, "how often each load is held")
 	f.Uint64Var(&o.cfg.Seed, "seed", 1, "seed of order, phases, thinning and prompts")
-	f.StringVar(&o.cfg.Model, "model", "", "model to ask for instead of the recorded one")
+}
+
+func (o *replayFlags) bindRequests(f *pflag.FlagSet) {
+	f.StringVar(&o.scaling, "scaling", "", "how the recorded arrivals become the load: superpose (default; copies of the trace, each at another phase), thin (whole sessions), compress (shorter gaps) or resample (drawn gaps); one per run")
+	f.StringVar(&o.selected, "select", "", "replay the exchanges that meet a `condition` only, such as \"api_kind = 'openai.chat' and input_tokens < 4000\"")
+	f.DurationVar(&o.cfg.MaxIdle, "max-idle", 0, "shorten gaps of the trace above this, such as nights")
+	f.StringVar(&o.sessions, "sessions", "", "turns of a conversation: causal (default; not before the turn before has ended), strict (recorded times) or closed (think times only)")
+	f.BoolVar(&o.cfg.NoCancels, "no-cancels", false, "wait for answers that the recorded client gave up on")
+	f.StringVar(&o.cache, "cache", "", "prompts across levels: as_trace (default), cold or primed")
+	f.StringVar(&o.probes, "probes", "", "`share` of chat requests to replace by questions with known answers, such as 5%, which show whether quality falls with load")
+	o.faults.register(f)
+	f.StringSliceVar(&o.cfg.KeepHeaders, "keep-header", nil, "`names` of answers' header fields to keep in the records, such as one that says that the service fell back")
+}
+
+func (o *replayFlags) bindLimits(f *pflag.FlagSet) {
+	f.Float64Var(&o.cfg.MaxPerS, "max-rate", 0, "refuse loads above this")
 	f.IntVar(&o.cfg.MaxInFlight, "max-in-flight", 0, "the client's own limit of open requests (default 4096)")
 	f.StringVar(&o.onCap, "on-cap", "", "at --max-in-flight: drop (default) or queue")
-	f.StringVar(&o.cache, "cache", "", "prompts across levels: as_trace (default), cold or primed")
+	f.DurationVar(&o.cfg.MaxLag, "max-lag", 0, "a level is invalid where the 99th percentile of our own delay is above this (default 5ms)")
+	f.Int64Var(&o.cfg.MaxTokens, "max-tokens", 0, "stop before prompts and answers exceed this many tokens")
 	f.DurationVar(&o.cfg.Timeouts.FirstToken, "timeout-first-token", 0, "deadline for the first token (default none)")
 	f.DurationVar(&o.cfg.Timeouts.Idle, "timeout-idle", 0, "deadline between events (default none)")
 	f.DurationVar(&o.cfg.Timeouts.Total, "timeout-total", 0, "deadline for a whole exchange (default none)")
-	f.Int64Var(&o.cfg.MaxTokens, "max-tokens", 0, "stop before prompts and answers exceed this many tokens")
-	f.Float64Var(&o.cfg.MaxPerS, "max-rate", 0, "refuse loads above this")
-	f.DurationVar(&o.cfg.MaxLag, "max-lag", 0, "a level is invalid where the 99th percentile of our own delay is above this (default 5ms)")
-	f.BoolVar(&o.cfg.IgnoreEOS, "ignore-eos", false, "ask the service to generate up to the recorded length")
-	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
-	f.BoolVar(&o.cfg.HTTP2, "http2", false, "send over HTTP/2: by ALPN to https targets, by prior knowledge to http ones")
-	f.StringVar(&o.probes, "probes", "", "`share` of chat requests to replace by questions with known answers, such as 5%, which show whether quality falls with load")
-	f.StringVar(&o.ca, "ca", "", "PEM file of the authority of an https target's certificate (default: the system's)")
+}
+
+func (o *replayFlags) bindShards(f *pflag.FlagSet) {
 	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
 	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
-	o.faults.register(f)
-	f.StringSliceVar(&o.cfg.KeepHeaders, "keep-header", nil, "`names` of answers' header fields to keep in the records, such as one that says that the service fell back")
-	hideEmptyDefault(f, "keep-header")
-	o.telemetry.register(f)
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, the tokens and the in-flight estimate of each level; send nothing")
+}
+
+func (o *replayFlags) bindOutput(f *pflag.FlagSet) {
 	f.StringVarP(&o.out, "out", "o", "", "run directory to make")
 	f.BoolVar(&o.force, "force", false, "replace an existing run directory")
 	f.BoolVar(&o.asJSON, "json", false, "print the levels and the verdict as one JSON document")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, the tokens and the in-flight estimate of each level; send nothing")
 }
 
 // config checks the flags and completes the replay's configuration.

@@ -63,10 +63,8 @@ func (o *simFlags) register(c *cobra.Command) {
 	f.BoolVar(&o.truth, "truth", false, "print the true capacity and error curve instead of serving")
 	f.StringVar(&o.trace, "trace", "", "with --truth: the trace whose mix is served (default: the built-in mix)")
 	f.Float64SliceVar(&o.loads, "loads", nil, "with --truth: `loads` of the error curve (default: 0.5 to 2 times the capacity)")
-	hideEmptyDefault(f, "loads")
 	f.BoolVar(&o.asJSON, "json", false, "with --truth: print JSON")
 	f.StringSliceVar(&o.pathologies, "pathology", nil, "faults of the server itself, by `names`")
-	hideEmptyDefault(f, "pathology")
 	paramFlags(f, &o.params)
 }
 

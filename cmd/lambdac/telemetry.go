@@ -40,7 +40,6 @@ func (o *telemetryFlags) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.parts, "telemetry", nil, "what is sampled besides: host, gpu, client, or off (default client, and host and gpu where the target is on this machine and no --server-metrics tells of them)")
 	f.StringVar(&o.group, "telemetry-cgroup", "", "control group to sample, a path below /sys/fs/cgroup or pid:N (default that of the process that listens on the target's port, where it is on this machine)")
 	f.DurationVar(&o.every, "telemetry-every", time.Second, "time between samples")
-	hideEmptyDefault(f, "server-metrics", "telemetry")
 }
 
 // runWatch is the telemetry of one replay.
