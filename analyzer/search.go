@@ -47,6 +47,11 @@ const (
 	// often at most to prove it.
 	confirming = 2
 	hopeless   = 5
+	// futile is how often a load is run that is never valid; then the loads are
+	// taken to be out of this client's reach, and the search goes on below
+	// reachable of the way to it.
+	futile    = 3
+	reachable = 0.75
 )
 
 // NewSearch checks the configuration. Errors match [ErrSearch].
@@ -69,9 +74,15 @@ func NewSearch(c SearchConfig) (*Search, error) {
 }
 
 // Next returns the level to run after those done, with OfferedPerS set; false
-// ends the search. Levels that are not valid count for the budget only.
+// ends the search. Levels that are not valid count for the budget; a load where
+// three are, and none is valid, is beyond what this client can send, and the
+// search stays below it, or ends if it is the lowest.
 func (s *Search) Next(done []trace.Level) (trace.Level, bool) {
 	if len(done) >= s.c.MaxLevels || s.spent(done) {
+		return trace.Level{}, false
+	}
+	s, ok := s.within(done)
+	if !ok {
 		return trace.Level{}, false
 	}
 	c, runs := countsOf(done)
@@ -79,11 +90,37 @@ func (s *Search) Next(done []trace.Level) (trace.Level, bool) {
 	if s.c.MaxShare > 0 {
 		next = s.nextShare
 	}
-	x, ok := next(c, runs)
-	if !ok {
+	x, more := next(c, runs)
+	if !more {
 		return trace.Level{}, false
 	}
 	return trace.Level{OfferedPerS: min(max(x, s.c.From), s.c.To)}, true
+}
+
+// within is the search among the loads that the client can send; false if not
+// even the lowest is one.
+func (s *Search) within(done []trace.Level) (*Search, bool) {
+	type tries struct{ valid, invalid int }
+	at := map[float64]*tries{}
+	for i := range done {
+		t := at[done[i].OfferedPerS]
+		if t == nil {
+			t = &tries{}
+			at[done[i].OfferedPerS] = t
+		}
+		if len(done[i].Invalid) > 0 {
+			t.invalid++
+		} else {
+			t.valid++
+		}
+	}
+	c := s.c
+	for load, t := range at {
+		if t.valid == 0 && t.invalid >= futile {
+			c.To = min(c.To, c.From+reachable*(load-c.From))
+		}
+	}
+	return &Search{c}, c.To > c.From
 }
 
 // spent reports whether one more level of mean length would exceed the budget.

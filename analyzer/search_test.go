@@ -131,6 +131,49 @@ func TestSearchForAShare(t *testing.T) {
 }
 
 // loadsOfLevels makes judged loads of levels that were not read from files.
+// Where the client is too slow for the higher loads, a search finds what it can
+// below them instead of spending its levels there.
+func TestSearchWithinReach(t *testing.T) {
+	rate := exponential(1e-2, 50, 4)
+	for name, c := range map[string]struct {
+		share, reach float64
+		bracketed    bool
+	}{
+		"λc below the reach":        {0, 80, true},
+		"λc beyond the reach":       {0, 40, false},
+		"objective below the reach": {0.05, 80, true},
+		"objective beyond":          {0.05, 40, false},
+		"not even the lowest":       {0, 5, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := NewSearch(SearchConfig{From: 10, To: 100, MaxShare: c.share})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(3, 7))
+			var done []trace.Level
+			failed := map[float64]int{}
+			for l, ok := s.Next(done); ok; l, ok = s.Next(done) {
+				held := heldLevel(rng, l.OfferedPerS, 120, len(done), rate)
+				if l.OfferedPerS > c.reach {
+					held.Invalid = []string{"sent late"}
+					failed[l.OfferedPerS]++
+				}
+				done = append(done, held)
+			}
+			for load, n := range failed {
+				if n > futile {
+					t.Errorf("%.1f/s was run %d times and never valid", load, n)
+				}
+			}
+			counts, _ := countsOf(done)
+			if above := len(counts.X) > 0 && counts.X[len(counts.X)-1] > 54; above != c.bracketed || len(done) > defaultMaxLevels {
+				t.Errorf("loads judged %.1f in %d levels", counts.X, len(done))
+			}
+		})
+	}
+}
+
 func loadsOfLevels(levels []trace.Level) []*load {
 	var runs []*run
 	for _, l := range levels {
