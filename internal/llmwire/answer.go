@@ -44,6 +44,7 @@ type Answer struct {
 	family *family
 	r      reader
 	f      frame
+	before alike // the event that f is of
 
 	texts   []trace.AnswerText
 	places  map[place]int // of texts, once there are many
@@ -145,6 +146,7 @@ func (a *Answer) Event(name, data []byte) Chunk {
 func (a *Answer) Exception(name, data []byte) Chunk {
 	c := Chunk{Kind: trace.ChunkError, Bytes: size(len(data)), Failed: true, Late: a.done}
 	_ = a.parse(nil, data, false) // what it says beside its type is welcome, and no more
+	a.before.known = false        // what comes now is in the frame and not in the event
 	a.f.failure.seen = true
 	if len(name) > 0 && len(name) <= maxWord {
 		a.f.failure.kind = append(a.f.failure.kind[:0], name...)
@@ -284,10 +286,22 @@ func (a *Answer) parse(name, data []byte, whole bool) error {
 }
 
 func (a *Answer) read(name, data []byte, whole bool) error {
+	if a.before.known && !whole {
+		if text := a.before.text(name, data); text != nil {
+			a.f.event, a.f.buf = name, append(a.f.buf[:0], text...)
+			a.f.pieces[0].text.to = len(text)
+			return nil
+		}
+	}
 	a.f.reset(name, whole)
 	a.r.reset(data)
 	a.family.answer(&a.f, &a.r)
-	return a.r.end()
+	err := a.r.end()
+	a.before.known = false
+	if err == nil && a.repeats == repeatNever {
+		a.before.remember(&a.f, &a.r, name, data)
+	}
+	return err
 }
 
 // grown returns by how much completion_tokens rose with this frame, 0 where

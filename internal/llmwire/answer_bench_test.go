@@ -2,6 +2,7 @@ package llmwire
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/lambdac/lambdac/trace"
@@ -26,20 +27,23 @@ func BenchmarkEvent(b *testing.B) {
 		{"triton", `{"model_name":"m","model_version":"1","text_output":" word"}`, trace.KindTritonGenerate},
 		{"llamacpp", `{"index":0,"content":" word","tokens":[45344],"stop":false,"id_slot":-1,"tokens_predicted":3,"tokens_evaluated":6}`, trace.KindLlamaCppCompletion},
 	} {
-		b.Run(tt.name, func(b *testing.B) {
-			data := []byte(tt.data)
-			b.SetBytes(int64(len(data)))
-			b.ReportAllocs()
-			a, n := NewAnswer(tt.kind), 0
-			for b.Loop() {
-				// An answer of 512 events, as the recorder makes them.
-				if n++; n%512 == 0 {
-					a = NewAnswer(tt.kind)
+		for _, alike := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/alike=%v", tt.name, alike), func(b *testing.B) {
+				data := []byte(tt.data)
+				b.SetBytes(int64(len(data)))
+				b.ReportAllocs()
+				a, n := NewAnswer(tt.kind), 0
+				for b.Loop() {
+					// An answer of 512 events, as the recorder makes them.
+					if n++; n%512 == 0 {
+						a = NewAnswer(tt.kind)
+					}
+					a.before.known = a.before.known && alike
+					a.Event(nil, data)
 				}
-				a.Event(nil, data)
-			}
-			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
-		})
+				b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
+			})
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package llmwire
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/lambdac/lambdac/internal/sse"
 	"github.com/lambdac/lambdac/trace"
 )
@@ -37,10 +39,14 @@ func FuzzAnswer(f *testing.F) {
 			kind = families[which].kind
 		}
 		var d sse.Decoder
-		a := NewAnswer(kind)
+		a, anew := NewAnswer(kind), NewAnswer(kind)
 		sum := int64(0)
 		emit := func(e sse.Event) {
 			c := a.Event(e.Name, e.Data)
+			anew.before.known = false
+			if d := cmp.Diff(anew.Event(e.Name, e.Data), c); d != "" {
+				t.Errorf("read anew (-) and by what it has in common with the event before (+): %s", d)
+			}
 			if c.Kind.Generated() {
 				sum += int64(c.Bytes)
 			}
@@ -51,6 +57,9 @@ func FuzzAnswer(f *testing.F) {
 		d.Feed(in, emit)
 		d.Close(emit)
 		checkFilled(t, a, sum)
+		if d := cmp.Diff(fill(anew), fill(a)); d != "" {
+			t.Errorf("answer read anew (-) and by what its events have in common (+): %s", d)
+		}
 		whole := NewAnswer(kind)
 		if err := whole.Body(in); err == nil {
 			checkFilled(t, whole, int64(len(in)))

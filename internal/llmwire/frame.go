@@ -15,6 +15,9 @@ type frame struct {
 	heard   []int32 // their indexes, where they have any
 	start   int     // first piece of the choice being read
 
+	literal   span    // where the last text stands in what literalOf reads
+	literalOf *reader // nil = there was none
+
 	role     bool // a delta named a role
 	filter   bool // verdicts of a content filter
 	data     bool // embeddings
@@ -97,6 +100,7 @@ func (f *frame) text(r *reader, kind trace.ChunkKind) bool {
 		return false
 	}
 	f.pieces = append(f.pieces, piece{kind: kind, text: f.save(text)})
+	f.literal, f.literalOf = r.literal(len(text)), r
 	return true
 }
 

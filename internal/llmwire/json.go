@@ -124,6 +124,13 @@ func (r *reader) text() ([]byte, bool) {
 	return r.unquote(raw), true
 }
 
+// literal is where a string of n bytes that was just read stands in the text
+// given to reset, if it has no escape.
+func (r *reader) literal(n int) span {
+	to := int(r.base+r.dec.InputOffset()) - 1
+	return span{to - n, to}
+}
+
 // word returns the next value if it is a string or a number, as text: error
 // codes come as either.
 func (r *reader) word() ([]byte, bool) {
