@@ -1,193 +1,170 @@
 package tokens
 
-import "math"
-
-const (
-	// maxToken is the longest token of the embedded vocabularies, bytes.
-	maxToken = 128
-	// smallPiece is the longest piece for which looking at every pair for each
-	// merge is faster than a heap.
-	smallPiece = 64
-	noRank     = math.MaxInt
-	noTwo      = math.MaxInt32 // noRank in the table of two bytes
+import (
+	"math"
+	"math/bits"
 )
 
-// rank is that of a pair joined, noRank where it is no token.
-func (v *Vocabulary) rank(pair []byte) int {
-	switch {
-	case len(pair) == 2:
-		if r := v.twos[int(pair[0])<<8|int(pair[1])]; r != noTwo {
-			return int(r)
-		}
-	case len(pair) <= maxToken:
-		if h := hash(pair); v.maybe[h/64]&(1<<(h%64)) == 0 {
-			return noRank
-		}
-		if r, ok := v.ranks[string(pair)]; ok {
-			return r
-		}
-	}
-	return noRank
+// merger does byte pair encoding of pieces: of all neighbours the pair of the
+// lowest rank is joined, the leftmost first, until none is a token. It is
+// memory that is used again; a part is named by its start.
+type merger struct {
+	t *table
+	// pairs is a tournament: the pair that starts at i is leaf i, in the second
+	// half, and each node above is the lesser of its two. A pair is its rank and,
+	// below it, its start; noPair is none.
+	pairs      []uint64
+	next, prev []int32
+	ids        []uint32
+	// parts and ahead are the tokens of a window and of the next one, pair those
+	// of two tokens joined.
+	parts, ahead, pair []part
 }
 
-// maybeBits is the size of the table of hashes: one bit in ten is set.
-const maybeBits = 21
-
-// hash is that of Fowler, Noll and Vo (FNV-1a), the upper bits of it.
-func hash[T string | []byte](token T) uint32 {
-	h := uint32(2166136261)
-	for i := range len(token) {
-		h = (h ^ uint32(token[i])) * 16777619
-	}
-	return h >> (32 - maybeBits)
+// part is one token of a piece.
+type part struct {
+	id   uint32
+	size int32 // bytes
 }
 
-// merge is byte pair encoding of one piece: of all neighbours the pair of the
-// lowest rank is joined, the leftmost first, until none is a token.
-func (v *Vocabulary) merge(piece []byte, visit func(id, size int)) {
-	if len(piece) > smallPiece {
-		v.mergeLong(piece, visit)
-		return
-	}
-	// starts[i] is where part i starts, pairs[i] the rank of parts i and i+1.
-	var starts, pairs [smallPiece + 2]int
-	n := len(piece)
-	for i := range n + 1 {
-		starts[i], pairs[i] = i, noRank
-		if i+2 <= n {
-			pairs[i] = v.rank(piece[i : i+2])
+const (
+	noPair = math.MaxUint64
+	// window is how much of a long piece is merged at once, bytes: so little that
+	// it stays in the fastest memory.
+	window = 512
+	// borderTries bounds the borders that are tried before the window doubles.
+	borderTries = 8
+)
+
+// merge calls visit with the tokens of a piece.
+//
+// A piece longer than size is merged window by window, so that memory does not
+// grow with it. Tokens are those of the whole piece: a list of tokens is what
+// merging gives for the joined text if, and only if, that holds for each two
+// neighbours. Within a window it does; between the last token that is taken
+// from one and the first of the next it is looked at.
+func (m *merger) merge(piece []byte, size int, visit func(id, size int)) {
+	m.parts = m.encode(m.parts[:0], piece[:min(size, len(piece))])
+	for len(piece) > size {
+		n, bytes := m.border(piece, size)
+		if n == 0 {
+			size *= 2
+			m.parts = m.encode(m.parts[:0], piece[:min(size, len(piece))])
+			continue
 		}
+		tell(m.parts[:n], visit)
+		piece = piece[bytes:]
+		m.parts, m.ahead = m.ahead, m.parts
 	}
-	pair := func(i int) int {
-		if i+2 > n {
-			return noRank
+	tell(m.parts, visit)
+}
+
+func tell(parts []part, visit func(id, size int)) {
+	for _, p := range parts {
+		visit(int(p.id), int(p.size))
+	}
+}
+
+// border is how many tokens of the window at the start of a piece stay what
+// they are, and their bytes, 0 where that is not seen; ahead are the tokens of
+// the window behind them.
+func (m *merger) border(piece []byte, size int) (n, bytes int) {
+	for n < len(m.parts) && bytes+int(m.parts[n].size) <= size-maxToken {
+		bytes += int(m.parts[n].size)
+		n++
+	}
+	for range borderTries {
+		if n == 0 {
+			return 0, 0
 		}
-		return v.rank(piece[starts[i]:starts[i+2]])
+		m.ahead = m.encode(m.ahead[:0], piece[bytes:min(bytes+size, len(piece))])
+		last, first := m.parts[n-1], m.ahead[0]
+		m.pair = m.encode(m.pair[:0], piece[bytes-int(last.size):bytes+int(first.size)])
+		if len(m.pair) == 2 && m.pair[0] == last && m.pair[1] == first {
+			return n, bytes
+		}
+		n--
+		bytes -= int(last.size)
 	}
-	for {
-		best := 0
-		for i := 1; i < n; i++ {
-			if pairs[i] < pairs[best] {
-				best = i
+	return 0, 0
+}
+
+// encode appends the tokens of a text that is merged at once.
+func (m *merger) encode(dst []part, text []byte) []part {
+	m.begin(text)
+	for m.pairs[1] != noPair {
+		rank, at := uint32(m.pairs[1]>>32), int32(uint32(m.pairs[1]))
+		m.join(text, rank, at)
+	}
+	for i := int32(0); int(i) < len(text); i = m.next[i] {
+		dst = append(dst, part{m.ids[i], m.next[i] - i})
+	}
+	return dst
+}
+
+// begin makes each byte a part.
+func (m *merger) begin(text []byte) {
+	n := len(text)
+	leaves := 1 << bits.Len(uint(n-1))
+	if cap(m.pairs) < 2*leaves {
+		m.pairs = make([]uint64, 2*leaves)
+		m.next, m.prev, m.ids = make([]int32, leaves), make([]int32, leaves), make([]uint32, leaves)
+	}
+	m.pairs = m.pairs[:2*leaves]
+	row := m.pairs[leaves:]
+	for i, c := range text {
+		m.next[i], m.prev[i], m.ids[i] = int32(i+1), int32(i-1), m.t.one[c]
+		row[i] = noPair
+		if i+1 < n {
+			if rank := m.t.two[int(c)<<8|int(text[i+1])]; rank != none {
+				row[i] = uint64(rank)<<32 | uint64(i)
 			}
 		}
-		if pairs[best] == noRank {
-			break
-		}
-		copy(starts[best+1:n], starts[best+2:n+1])
-		copy(pairs[best+1:n], pairs[best+2:n+1])
-		n--
-		pairs[best] = pair(best)
-		if best > 0 {
-			pairs[best-1] = pair(best - 1)
-		}
 	}
-	for i := range n {
-		part := piece[starts[i]:starts[i+1]]
-		visit(v.ranks[string(part)], len(part))
+	for i := n; i < leaves; i++ {
+		row[i] = noPair
+	}
+	for i := leaves - 1; i > 0; i-- {
+		m.pairs[i] = min(m.pairs[2*i], m.pairs[2*i+1])
 	}
 }
 
-// mergeLong does the same with a heap of pairs, in n log n.
-func (v *Vocabulary) mergeLong(piece []byte, visit func(id, size int)) {
-	n := len(piece)
-	m := merger{piece: piece, v: v, next: make([]int32, n+1), prev: make([]int32, n+1), rank: make([]int, n+1)}
-	for i := range n + 1 {
-		m.next[i], m.prev[i] = int32(i+1), int32(i-1)
-	}
-	for i := range n {
-		m.score(int32(i))
-	}
-	for len(m.pairs) > 0 {
-		p := m.pairs.pop()
-		if m.rank[p.at] != p.rank {
-			continue // it was joined or changed since
-		}
-		m.join(p.at)
-	}
-	for i := 0; i < n; i = int(m.next[i]) {
-		part := piece[i:m.next[i]]
-		visit(v.ranks[string(part)], len(part))
-	}
-}
-
-// merger is the list of parts of one long piece; a part is named by its start.
-type merger struct {
-	piece      []byte
-	v          *Vocabulary
-	next, prev []int32
-	rank       []int // of the part and the one after it
-	pairs      pairHeap
-}
-
-// score notes the rank of the pair that starts at i.
-func (m *merger) score(i int32) {
-	m.rank[i] = noRank
-	mid := m.next[i]
-	if int(mid) >= len(m.piece) {
-		return
-	}
-	if r := m.v.rank(m.piece[i:m.next[mid]]); r != noRank {
-		m.rank[i] = r
-		m.pairs.push(pair{r, i})
-	}
-}
-
-// join makes one part of i and the one after it.
-func (m *merger) join(i int32) {
+// join makes one part, the token of a rank, of the one that starts at i and
+// the one after it.
+func (m *merger) join(text []byte, rank uint32, i int32) {
 	gone := m.next[i]
-	m.rank[gone] = noRank
-	m.next[i] = m.next[gone]
-	m.prev[m.next[i]] = i
-	m.score(i)
+	after := m.next[gone]
+	m.ids[i], m.next[i] = rank, after
+	m.set(gone, noPair)
+	m.score(text, i, after)
+	if int(after) < len(text) {
+		m.prev[after] = i
+	}
 	if before := m.prev[i]; before >= 0 {
-		m.score(before)
+		m.score(text, before, i)
 	}
 }
 
-type pair struct {
-	rank int
-	at   int32
+// score looks up the pair of the parts that start at i and at mid.
+func (m *merger) score(text []byte, i, mid int32) {
+	if int(mid) < len(text) {
+		if rank := m.t.find(text[i:m.next[mid]]); rank != none {
+			m.set(i, uint64(rank)<<32|uint64(i))
+			return
+		}
+	}
+	m.set(i, noPair)
 }
 
-func (p pair) before(q pair) bool { return p.rank < q.rank || p.rank == q.rank && p.at < q.at }
-
-// pairHeap is a binary heap. That of the standard library makes garbage of
-// each pair, which costs three times as much.
-type pairHeap []pair
-
-func (h *pairHeap) push(p pair) {
-	*h = append(*h, p)
-	list := *h
-	for i := len(list) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !list[i].before(list[up]) {
-			break
+// set changes a leaf, and what is above it as far as that changes.
+func (m *merger) set(i int32, pair uint64) {
+	at := len(m.pairs)/2 + int(i)
+	m.pairs[at] = pair
+	for at /= 2; at > 0; at /= 2 {
+		least := min(m.pairs[2*at], m.pairs[2*at+1])
+		if m.pairs[at] == least {
+			return
 		}
-		list[i], list[up] = list[up], list[i]
-		i = up
+		m.pairs[at] = least
 	}
-}
-
-func (h *pairHeap) pop() pair {
-	list := *h
-	first, last := list[0], len(list)-1
-	list[0] = list[last]
-	list = list[:last]
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= len(list) {
-			break
-		}
-		if down+1 < len(list) && list[down+1].before(list[down]) {
-			down++
-		}
-		if !list[down].before(list[i]) {
-			break
-		}
-		list[i], list[down] = list[down], list[i]
-		i = down
-	}
-	*h = list
-	return first
 }

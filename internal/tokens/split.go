@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -31,38 +32,42 @@ const (
 // classOf is the class and length of the character at the start of text, which
 // is not empty. A byte that is no UTF-8 has no class.
 func classOf(text []byte) (class, int) {
-	c := text[0]
-	if c < utf8.RuneSelf {
-		switch {
-		case 'a' <= c && c <= 'z':
-			return isLower, 1
-		case 'A' <= c && c <= 'Z':
-			return isUpper, 1
-		case '0' <= c && c <= '9':
-			return isNumber, 1
-		case c == '\r' || c == '\n':
-			return isSpace | isBreak, 1
-		case c == ' ' || '\t' <= c && c <= '\r':
-			return isSpace, 1
-		}
-		return 0, 1
+	if c := text[0]; c < utf8.RuneSelf {
+		return classes[c], 1
 	}
 	r, n := utf8.DecodeRune(text)
 	switch {
 	case r == utf8.RuneError && n == 1:
 		return 0, 1
-	case r >= 0x4E00 && r <= 0x9FFF, r >= 0xAC00 && r <= 0xD7A3: // Han and Hangul: all Lo
-		return isCommon, n
-	case unicode.IsLetter(r):
-		return letterClass(r), n
-	case unicode.IsMark(r):
-		return isMark, n
-	case unicode.IsNumber(r):
-		return isNumber, n
-	case unicode.IsSpace(r):
-		return isSpace, n
+	case int(r) < len(classes):
+		return classes[r], n
 	}
-	return 0, n
+	return runeClass(r), n
+}
+
+// classes are those of the basic plane, once classify was called.
+var classes [1 << 16]class
+
+var classify = sync.OnceFunc(func() {
+	for r := range classes {
+		classes[r] = runeClass(rune(r))
+	}
+})
+
+func runeClass(r rune) class {
+	switch {
+	case r == '\r' || r == '\n':
+		return isSpace | isBreak
+	case unicode.IsLetter(r):
+		return letterClass(r)
+	case unicode.IsMark(r):
+		return isMark
+	case unicode.IsNumber(r):
+		return isNumber
+	case unicode.IsSpace(r):
+		return isSpace
+	}
+	return 0
 }
 
 func letterClass(r rune) class {

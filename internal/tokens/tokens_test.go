@@ -98,7 +98,8 @@ func TestVisitAgreesWithTiktoken(t *testing.T) {
 	}
 }
 
-// A piece beyond smallPiece goes by the heap.
+// A long piece has the same tokens however small the windows are in which it is
+// merged; those too small to hold a token double.
 func TestMergeLong(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, enc := range encodings {
@@ -107,19 +108,39 @@ func TestMergeLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := oracle(t, enc)
-		for _, alphabet := range []string{"ab", "abcdefghijklmnopqrstuvwxyz", "的一是不了人我在有他这", "=-", "aA"} {
+		for _, alphabet := range []string{"a", "ab", "abcdefghijklmnopqrstuvwxyz", "的一是不了人我在有他这", "=-", "=", "aA", "ส", "\u0301e"} {
 			runes := []rune(alphabet)
-			for range 20 {
-				text := make([]rune, 60+r.IntN(200))
+			for _, most := range []int{100, 100, 100, 100, 1000, 1000, 3000} {
+				text := make([]rune, most/2+r.IntN(most/2))
 				for i := range text {
 					text[i] = runes[r.IntN(len(runes))]
 				}
-				var got []int
-				v.Visit([]byte(string(text)), func(id, _ int) { got = append(got, id) })
-				if diff := cmp.Diff(other.EncodeOrdinary(string(text)), got); diff != "" {
-					t.Fatalf("%s of %q (-tiktoken +ours):\n%s", enc, string(text), diff)
+				want := other.EncodeOrdinary(string(text))
+				for _, size := range []int{window, 2 * maxToken, maxToken + 8, 16} {
+					var got []int
+					m := merger{t: v.tokens}
+					for rest := []byte(string(text)); len(rest) > 0; {
+						n := v.split(rest)
+						m.merge(rest[:n], size, func(id, _ int) { got = append(got, id) })
+						rest = rest[n:]
+					}
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Fatalf("%s of %q in windows of %d (-tiktoken +ours):\n%s", enc, string(text), size, diff)
+					}
 				}
 			}
+		}
+	}
+}
+
+// A list of tokens that is none is refused.
+func TestVocabularyIsChecked(t *testing.T) {
+	for name, list := range map[string]string{
+		"nothing": "", "no rank": "YQ==\n", "no base64": "%% 0\n", "another order": "YQ== 1\n", "an empty token": " 0\n",
+		"bytes missing": "YQ== 0\nYg== 1\n", "a huge token": strings.Repeat("YWFh", 43) + " 0\n",
+	} {
+		if _, err := newTable([]byte(list)); err == nil {
+			t.Errorf("%s: read", name)
 		}
 	}
 }
