@@ -201,32 +201,3 @@ func (f *facts) judgeCPU(invalid func(string, ...any)) {
 		invalid("the client used %.0f %% of its %d cores, over 80 %%: give it more cores or shard the replay", 100**f.cpu, f.cores)
 	}
 }
-
-// verdict sums the levels up: a run can be used if a level can.
-func verdict(levels []trace.Level) trace.Validity {
-	v := trace.Validity{Verdict: trace.Invalid}
-	for i := range levels {
-		l := &levels[i]
-		if len(l.Invalid) == 0 {
-			v.Verdict = trace.Valid
-		}
-		for _, reason := range l.Invalid {
-			v.Reasons = append(v.Reasons, fmt.Sprintf("level %d (%.4g/s): %s", l.Index, l.OfferedPerS, reason))
-		}
-	}
-	switch n := answered(levels); {
-	case len(levels) == 0:
-		v.Reasons = append(v.Reasons, "no level was run")
-	case n == 0:
-		v.Verdict = trace.Invalid
-		v.Reasons = append(v.Reasons, "not one request was answered: what was measured is no service under load")
-	}
-	return v
-}
-
-func answered(levels []trace.Level) (n int64) {
-	for i := range levels {
-		n += levels[i].Tally.OK
-	}
-	return n
-}

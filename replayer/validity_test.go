@@ -2,6 +2,7 @@ package replayer
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -87,6 +88,25 @@ func TestVerdictOfSeveralLevels(t *testing.T) {
 	v = verdict([]trace.Level{{Tally: trace.Tally{Sheds: 100}}, {Tally: trace.Tally{Sheds: 100}}})
 	if v.Verdict != trace.Invalid || !slices.ContainsFunc(v.Reasons, func(s string) bool { return strings.HasPrefix(s, "not one request was answered") }) {
 		t.Errorf("refusals only: %+v", v)
+	}
+}
+
+// Many levels with one reason are one line; each level keeps its own.
+func TestVerdictGroupsReasons(t *testing.T) {
+	var levels []trace.Level
+	for i := range 6 {
+		levels = append(levels, trace.Level{
+			Index: int32(i), OfferedPerS: 20 * float64(i+1), Tally: trace.Tally{OK: 1},
+			Invalid: []string{fmt.Sprintf("client lag p99 %d.5ms above 5ms", 7+i)},
+		})
+	}
+	levels[4].Invalid = append(levels[4].Invalid, "stopped before its end: by hand")
+	want := []string{
+		"6 levels of 20 to 120/s, such as level 0 (20/s): client lag p99 7.5ms above 5ms",
+		"level 4 (100/s): stopped before its end: by hand",
+	}
+	if got := verdict(levels).Reasons; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 
