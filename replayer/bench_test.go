@@ -34,11 +34,12 @@ func TestMain(m *testing.M) {
 
 const benchEvents = 50
 
-// serveStub answers each POST with a stream of 50 events, one write each, as
-// fast as it can, until standard input ends.
+// serveStub answers each POST that asks for a stream with one of 50 events, one
+// write each, as fast as it can, until standard input ends.
 func serveStub() {
 	event := []byte("data: " + `{"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}` + "\n\n")
 	end := []byte("data: " + `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":49}}` + "\n\ndata: [DONE]\n\n")
+	const whole = `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":" word"},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":1}}`
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,9 +47,10 @@ func serveStub() {
 	}
 	go func() {
 		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			if r.Method == http.MethodGet {
+			body, _ := io.ReadAll(r.Body)
+			if r.Method == http.MethodGet || !bytes.Contains(body, []byte(`"stream":true`)) {
 				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, whole)
 				return
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -169,7 +171,7 @@ func bareLoop(b *testing.B, target string, perS float64, hold time.Duration) (ok
 	var mu sync.Mutex
 	var lags []int64
 	client := &http.Client{Transport: newTransport(&Config{MaxInFlight: 4096}, new(atomic.Int64))}
-	body := benchBody(b)
+	body := benchBody(b, true)
 	start := time.Now().Add(lead)
 	var wg sync.WaitGroup
 	for i := range int(perS * hold.Seconds()) {
@@ -216,8 +218,8 @@ func bareStream(client *http.Client, target string, body []byte, due time.Time) 
 	}
 }
 
-func benchBody(b *testing.B) []byte {
-	p := newPrompter(chatTrace(1, 0).Records, tokens.Words(), &Config{Seed: 1})
+func benchBody(b *testing.B, stream bool) []byte {
+	p := newPrompter(benchChats(stream).Records[:1], tokens.Words(), &Config{Seed: 1})
 	made, err := p.make(p.recs[0], copyKey{})
 	if err != nil {
 		b.Fatal(err)

@@ -233,6 +233,8 @@ func (x *exchange) read(resp *http.Response, keep []string) {
 	}
 	err := x.stream.run(body, head, endsByClose(resp))
 	x.judge(err)
+	answers.Put(x.stream.answer)
+	x.stream.answer = nil
 }
 
 // httpVersion is "1.0", "1.1" or "2".

@@ -45,8 +45,12 @@ type stream struct {
 // roomForChunks is the most room that is made ahead for the pieces of a stream.
 const roomForChunks = 256
 
+// answers are used again: what they hold for reading JSON is worth keeping.
+var answers = sync.Pool{New: func() any { return new(llmwire.Answer) }}
+
 func newStream(x *exchange, opening llmwire.Opening) stream {
-	s := stream{x: x, answer: llmwire.NewAnswer(x.it.src.APIKind), opening: opening}
+	s := stream{x: x, answer: answers.Get().(*llmwire.Answer), opening: opening}
+	s.answer.Reset(x.it.src.APIKind)
 	s.frame(opening.Framing())
 	return s
 }

@@ -100,11 +100,24 @@ type choiceFinish struct {
 // NewAnswer returns a follower of answers of one family. Of a kind without a
 // family only the end mark "[DONE]" and error objects are understood.
 func NewAnswer(kind trace.APIKind) *Answer {
+	a := new(Answer)
+	a.Reset(kind)
+	return a
+}
+
+// Reset makes it the follower of another answer, with the memory of the last.
+// What was handed out stays.
+func (a *Answer) Reset(kind trace.APIKind) {
 	f := find(kind)
 	if f == nil {
 		f = &opaque
 	}
-	return &Answer{family: f, repeats: f.repeats}
+	a.f.reset(nil, false)
+	a.f.form, a.before.known = nil, false
+	*a = Answer{
+		family: f, repeats: f.repeats, r: a.r, f: a.f, before: a.before,
+		finishes: a.finishes[:0], heard: a.heard[:0], calls: a.calls[:0],
+	}
 }
 
 // opaque stands for the families that are not known.
