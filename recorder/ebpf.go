@@ -67,12 +67,14 @@ type ebpfSource struct {
 	side        ebpfSide
 	unboundLeft int64
 	ids         uint64
-	// ends wait in order of time.
-	ends  []bpf.Control
-	out   []Segment
-	sent  int
-	data  bpf.Data
-	holed []*ebpfConn
+	// ends wait in the order in which they came; lengths are those noted for the
+	// one that happens.
+	ends    []waitingEnd
+	lengths map[*ebpfConn]bpf.Length
+	out     []Segment
+	sent    int
+	data    bpf.Data
+	holed   []*ebpfConn
 	// closing are connections whose last calls may still be under way, past
 	// streams of libraries whose connections are gone.
 	closing, past []*ebpfConn
@@ -93,12 +95,14 @@ type ebpfSource struct {
 	blind    ebpfBlind
 	closed   atomic.Bool
 	detached bool
-	done     bool
+	// probed is until when libraries had their probes, in boot time.
+	probed int64
+	done   bool
 }
 
 func newEBPFSource(k kernel, read func() (boot, wall int64)) *ebpfSource {
 	return &ebpfSource{
-		kernel: k, clock: newBootClock(read), sleep: time.Sleep,
+		kernel: k, clock: newBootClock(read), sleep: time.Sleep, probed: math.MaxInt64,
 		conns: make(map[uint64]*ebpfConn), streams: make(map[streamKey]*ebpfConn),
 	}
 }
@@ -208,25 +212,12 @@ func (s *ebpfSource) takeControl(c *bpf.Control) {
 		s.bind(c)
 	case bpf.TLS:
 		if conn := s.conns[c.Cookie]; conn != nil {
-			conn.encrypted = true
+			conn.encrypted, conn.encryptedAt = true, c.Time
 		}
 	case bpf.Code: // for s.tls alone
 	default:
-		s.ends = append(s.ends, *c)
+		s.ends = append(s.ends, waitingEnd{Control: *c, since: c.Time})
 	}
-}
-
-// settleEnds makes those of the first ends that are from before a moment
-// happen.
-func (s *ebpfSource) settleEnds(until int64, first int) error {
-	var err error
-	n := 0
-	for n < first && s.ends[n].Time <= until {
-		err = cmp.Or(err, s.takeEnd(&s.ends[n]))
-		n++
-	}
-	s.ends = slices.Delete(s.ends, 0, n)
-	return err
 }
 
 // expire gives up what was waited for until a moment: that of the data that is
@@ -244,6 +235,7 @@ func (s *ebpfSource) end() error {
 		s.detached = true
 		var err error
 		if s.tls != nil {
+			s.probed = s.clock.boot(s.clock.now())
 			err = s.tls.detach()
 		}
 		return cmp.Or(err, s.kernel.Detach(), s.kernel.Spilled(s.takeControl))
@@ -261,7 +253,7 @@ func (s *ebpfSource) end() error {
 	}
 	err := s.kernel.Lengths(func(l bpf.Length) {
 		if c := s.conns[l.Cookie]; c != nil {
-			s.blind.add(c, l.Pos, s.whyBlind(c))
+			s.addBlind(c, l.Pos)
 			s.tail(c, l.Pos, l.Skipped, now)
 		}
 	})

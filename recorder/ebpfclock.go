@@ -34,6 +34,9 @@ func newBootClock(read func() (boot, wall int64)) *bootClock {
 // unix is a boot time in Unix ns.
 func (c *bootClock) unix(boot int64) int64 { return boot + c.offset }
 
+// boot is the inverse of unix.
+func (c *bootClock) boot(unix int64) int64 { return unix - c.offset }
+
 // now is the present, in the same time as all events. It compares the clocks
 // when it is time to.
 func (c *bootClock) now() int64 {

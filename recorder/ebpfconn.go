@@ -30,6 +30,8 @@ type ebpfConn struct {
 	// encrypted: its raw bytes are not wanted; streams has what is read of it.
 	// ignored: no more bytes of it come, only its length.
 	encrypted, holed, ended, ignored bool
+	// encryptedAt is when it turned out to be, in boot time.
+	encryptedAt int64
 	// unix: it is of AF_UNIX. comm is the name of its first process.
 	unix    bool
 	comm    string

@@ -7,8 +7,59 @@ import (
 	"github.com/lambdac/lambdac/bpf"
 )
 
-// takeEnd makes an event that ends something happen: all data from before it
-// is read.
+// waitingEnd is an event that ends something: it happens when all data from
+// before it is read. One of a connection that is read inside a library waits
+// twice. What its streams had moved is in the kernel side's table alone, which
+// may be ahead of the ring that was read before the table: their lengths are
+// noted, and hold when the ring was read again.
+type waitingEnd struct {
+	bpf.Control
+	// since is from when the data must be read, in boot time.
+	since   int64
+	lengths map[*ebpfConn]bpf.Length
+}
+
+// settleEnds makes those of the first ends that are from before a moment
+// happen.
+func (s *ebpfSource) settleEnds(until int64, first int) error {
+	var err error
+	var again []waitingEnd
+	n := 0
+	for n < first && s.ends[n].since <= until {
+		if e := &s.ends[n]; s.noteLengths(e) {
+			again = append(again, *e)
+		} else {
+			s.lengths = e.lengths
+			err = cmp.Or(err, s.takeEnd(&e.Control))
+			s.lengths = nil
+		}
+		n++
+	}
+	s.ends = append(slices.Delete(s.ends, 0, n), again...)
+	return err
+}
+
+// noteLengths notes the lengths that an end needs; false where it needs none,
+// or has them.
+func (s *ebpfSource) noteLengths(e *waitingEnd) bool {
+	if e.lengths != nil || s.tls == nil || e.Kind == bpf.Exit || e.Kind == bpf.Unbind {
+		return false
+	}
+	c := s.conns[e.Cookie]
+	if c == nil || len(c.streams) == 0 {
+		return false
+	}
+	e.lengths = make(map[*ebpfConn]bpf.Length)
+	for _, stream := range c.streams {
+		if l, ok := s.tls.length(stream.tls.key); ok {
+			e.lengths[stream] = l
+		}
+	}
+	e.since = s.clock.boot(s.clock.now())
+	return true
+}
+
+// takeEnd makes an end happen.
 func (s *ebpfSource) takeEnd(e *bpf.Control) error {
 	if e.Kind == bpf.Exit {
 		return s.exited(e)
@@ -18,7 +69,7 @@ func (s *ebpfSource) takeEnd(e *bpf.Control) error {
 		return nil
 	}
 	c := s.conns[e.Cookie]
-	if c == nil {
+	if c == nil || e.Time > s.probed && len(c.streams) > 0 { // what it said last was not seen
 		return nil
 	}
 	t := s.clock.unix(e.Time)
@@ -164,7 +215,7 @@ func (s *ebpfSource) gone(c *ebpfConn, e *bpf.Control, t int64) {
 	if c.ignored {
 		s.sideErr = cmp.Or(s.sideErr, s.kernel.Ignore(c.cookie, false))
 	}
-	s.blind.add(c, e.Pos, s.whyBlind(c))
+	s.addBlind(c, e.Pos)
 	s.settleTails(c, e, t)
 	for _, each := range c.all() {
 		s.closeHoles(each)

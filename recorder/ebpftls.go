@@ -184,7 +184,11 @@ func (s *ebpfSource) settleStream(c *ebpfConn, t int64) {
 	if s.tls == nil || c.tls == nil || c.tls.unwanted || c.tls.left != 0 {
 		return
 	}
-	if l, ok := s.tls.length(c.tls.key); ok {
+	l, ok := s.lengths[c]
+	if s.lengths == nil {
+		l, ok = s.tls.length(c.tls.key)
+	}
+	if ok {
 		s.tail(c, c.tls.lengths(l.Pos), c.tls.lengths(l.Skipped), t)
 	}
 }
@@ -223,6 +227,16 @@ func (s *ebpfSource) forgetStreams(e *bpf.Control) {
 // read reports whether something of an encrypted connection was read.
 func (c *ebpfConn) read() bool {
 	return slices.ContainsFunc(c.streams, func(s *ebpfConn) bool { return s.dirs[ToServer].next+s.dirs[ToClient].next > 0 })
+}
+
+// addBlind counts the bytes of a connection that was not read. One whose
+// handshake was under way when the probes were taken away, or began later, was
+// not there to be read.
+func (s *ebpfSource) addBlind(c *ebpfConn, pos [2]int64) {
+	if c.encryptedAt > s.probed || c.encryptedAt > s.probed-lateWait && pos[0]+pos[1] <= handshakeBytes {
+		return
+	}
+	s.blind.add(c, pos, s.whyBlind(c))
 }
 
 // whyBlind is why an encrypted connection was not read.
