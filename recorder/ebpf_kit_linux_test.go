@@ -163,7 +163,7 @@ func (r *running) stop() (*collector, Report) {
 	r.cancel()
 	select {
 	case <-r.done:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(testenv.Patience()):
 		r.t.Fatal("the recording does not stop")
 	}
 	if r.err != nil {
@@ -192,7 +192,7 @@ func dialPeer(t *testing.T, addr string) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil { // a peer that hangs fails the test
+	if err := c.SetDeadline(time.Now().Add(testenv.Patience())); err != nil { // a peer that hangs fails the test
 		t.Fatal(err)
 	}
 	return c.(*net.TCPConn)

@@ -118,7 +118,7 @@ func TestEBPFManyStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		conns[i] = c.(*net.TCPConn)
-		if err := c.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		if err := c.SetDeadline(time.Now().Add(testenv.Patience())); err != nil {
 			t.Fatal(err)
 		}
 		say(t, c, chatTo("hold"))

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/lambdac/lambdac/bpf"
+	"github.com/lambdac/lambdac/internal/testenv"
 	"github.com/lambdac/lambdac/internal/tlslib"
 )
 
@@ -142,12 +143,12 @@ func startListening(t *testing.T, cmd *exec.Cmd, port int) (addr string) {
 // until waits for what is bound to happen, however slow the machine is.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testenv.Patience()); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if done() {
 			return
 		}
 	}
-	t.Fatalf("not within two minutes: %s", what)
+	t.Fatalf("not within %s: %s", testenv.Patience(), what)
 }
 
 // tlsClient is an HTTP client of servers with certificates of certFiles, which
@@ -160,7 +161,7 @@ func tlsClient(t *testing.T, protocols ...string) *http.Client {
 		MaxIdleConnsPerHost: 64,
 	}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 2 * time.Minute}
+	return &http.Client{Transport: tr, Timeout: testenv.Patience()}
 }
 
 // ask sends a body and returns the answer's, and from where it was sent.

@@ -42,12 +42,12 @@ func boot(ctx context.Context, o options, kernel, image, console string) (r resu
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	start := time.Now()
-	cmd := exec.CommandContext(ctx, "qemu-system-x86_64",
-		"-machine", "pc,accel="+o.accel, "-cpu", "max", "-smp", "2", "-m", strconv.Itoa(o.memory),
+	args := append(accelerators(o.accel), "-machine", "pc", "-cpu", "max", "-smp", "2", "-m", strconv.Itoa(o.memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none",
 		"-kernel", kernel, "-initrd", image,
 		"-append", strings.TrimSpace("console=ttyS0 panic=-1 oops=panic random.trust_cpu=on "+o.append),
 		"-serial", "file:"+console, "-serial", "stdio")
+	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", args...)
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -71,9 +71,23 @@ func boot(ctx context.Context, o options, kernel, image, console string) (r resu
 	case err != nil:
 		r.trouble = fmt.Sprintf("qemu: %v", err)
 	case !r.done:
-		r.trouble = "the kernel ended before the tests; it last said:\n" + tail(console, 25)
+		r.trouble = "the kernel ended before the tests; it last said:\n" + tail(console, 60)
 	}
 	return r
+}
+
+// accelerators are qemu's flags for a list such as kvm:tcg. Emulated processors
+// share a thread: with one each, a breakpoint by which the kernel changes its own
+// code, as it does to attach a program, may be hit once it is gone, which ends
+// the kernel ("int3" at a tracepoint).
+func accelerators(list string) (flags []string) {
+	for name := range strings.SplitSeq(list, ":") {
+		if name == "tcg" {
+			name += ",thread=single"
+		}
+		flags = append(flags, "-accel", name)
+	}
+	return flags
 }
 
 // verdict is a line of a test's end; what is within a test is indented.

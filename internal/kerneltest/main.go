@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&o.kernels, "kernels", "6.1,6.12", "kernels, by the start of their versions")
 	flag.StringVar(&o.cache, "cache", ".kernels", "folder for the kernels")
 	flag.StringVar(&o.accel, "accel", "tcg", "qemu's accelerators, such as kvm:tcg")
-	flag.DurationVar(&o.timeout, "timeout", 8*time.Minute, "how long one kernel may take")
+	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long one kernel may take")
 	flag.StringVar(&o.tools, "tools", "", "programs that the tests run, if they are here")
 	flag.StringVar(&o.append, "append", "", "more of the kernel's command line")
 	flag.IntVar(&o.memory, "memory", 2048, "MiB that the guest has")

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // SamplesVar names the environment variable that holds the folder of sample
@@ -151,11 +152,28 @@ func Calibration(tb testing.TB) {
 	}
 }
 
+// guestFile is the list that kerneltest's init reads.
+const guestFile = "/tests.json"
+
+func inGuest() bool {
+	_, err := os.Stat(guestFile)
+	return err == nil
+}
+
+// Patience is how long a test waits for what is bound to happen before it
+// fails: longer than any machine takes, and longer on an emulated one.
+func Patience() time.Duration {
+	if inGuest() {
+		return 6 * time.Minute
+	}
+	return 2 * time.Minute
+}
+
 // Guest skips a test that is only run by `make test-kernel`, on a machine that it
 // may ruin: there is nothing of the kind anywhere else, with CI=true neither.
 func Guest(tb testing.TB) {
 	tb.Helper()
-	if _, err := os.Stat("/tests.json"); err != nil { // the list that kerneltest's init reads
+	if !inGuest() {
 		skip(tb, "it ruins the machine; run by make test-kernel")
 	}
 }
