@@ -39,6 +39,8 @@ type Analysis struct {
 	// FirstToBreakReason says why FirstToBreak is nil.
 	FirstToBreakReason string   `json:"first_to_break_reason,omitempty"`
 	Headroom           Headroom `json:"headroom"`
+	// WhatIf is nil where neither a forecast nor a price was given.
+	WhatIf *WhatIf `json:"what_if"`
 	// Families are the shapes that were fitted to the error rate, best first.
 	Families []Family `json:"families"`
 	// Curve is the error rate of the published family over load, for drawing;
@@ -259,17 +261,6 @@ type FirstToBreak struct {
 	Name string  `json:"name"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-}
-
-// Headroom relates the recorded traffic to λc.
-type Headroom struct {
-	// RecordedPeakPerS is the highest 1-minute rate of the trace.
-	RecordedPeakPerS *float64 `json:"recorded_peak_per_s"`
-	// Share is 1 − peak ÷ λc, with λc the low end of its interval (the point
-	// where there is none); negative where the peak is above it.
-	Share *float64 `json:"share"`
-	// Reason says why a field is nil.
-	Reason string `json:"reason,omitempty"`
 }
 
 // Family is one fitted shape.

@@ -18,6 +18,8 @@ type Options struct {
 	Seed uint64
 	// Version of the tool, written to the result.
 	Version string
+	// Plan is what a planner wants to know beside the loads that were found.
+	Plan Plan
 }
 
 // ErrNoRun reports a directory that is a trace but not a run.
@@ -75,7 +77,8 @@ func (a *Analysis) judge(loads []*load, runs []*run, m *trace.Run, o Options) {
 	a.findTransitions(loads, o.Objectives)
 	a.Regimes = regimesOf(loads, a.LambdaC, a.Methods.Dispersion)
 	a.USL = uslOf(loads, a.closed(), o.Seed)
-	a.Headroom = headroomOf(m.RecordedPeakPerS, a.LambdaC)
+	a.Headroom = headroomOf(m.RecordedPeakPerS, o.Plan.PeakPerS, a.LambdaC, a.closed())
+	a.WhatIf = whatIf(a, o.Plan)
 }
 
 func readLevels(d *tracedir.Dir) ([]trace.Level, error) {
@@ -135,7 +138,7 @@ func formulas() map[string]string {
 		"usl":                 "least squares of log X over runs, alpha and beta >= 0; percentile interval of a parametric bootstrap with t noise",
 		"in_flight_grew":      "requests in flight in four blocks of each half of the window, one-sided Welch t-test at 0.01, a quarter more at least",
 		"methods.dispersion":  "Pearson within loads / nu with Fletcher's correction, else model residual",
-		"headroom":            "1 - peak / low end of lambda_c",
+		"headroom":            "1 - peak / lambda_c; interval of the ratio from Garwood's of the peak minute's count and that of lambda_c, on the logarithm (Zou & Donner 2008)",
 		"inflections.throughput_up_accuracy_down": "pairs of loads: Welch's t-test of throughput over runs, t-test of scores paired by question, Holm over pairs; slope of the runs' mean scores over load among the permutations of runs",
 		"inflections.oom_below_cpu_60":            "per event: mean CPU of 60 s before, six batches; the kernel's fragmentation index; free memory in blocks too small, windows of 10 s before events among those of the same load without, permuted",
 		"inflections.p99_jump_low_concurrency":    "log P99 of the runs of the lowest load against those of a quiet higher one, exact permutation; other causes by leaving out or weighing answers",

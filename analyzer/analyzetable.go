@@ -32,7 +32,9 @@ func AnalyzeTable(t *Table, o Options) (*Analysis, error) {
 	}
 	a.judge(loads, runs, m.Run, o)
 	a.judgeAside(loads, &aside{table: true}, nil)
-	a.Headroom.Reason = "a table of results does not tell the rate of the real traffic"
+	if o.Plan.PeakPerS == 0 {
+		a.Headroom.Reason = "a table of results does not tell the rate of the real traffic"
+	}
 	for i := range a.Levels {
 		a.Levels[i].TTFTUserUs = t.latency(a.Levels[i].OfferedPerS, a.Levels[i].N-a.Levels[i].Errors)
 	}

@@ -127,18 +127,29 @@ func foundLine(a *analyzer.Analysis) string {
 	return text
 }
 
-// headroom relates the recorded peak to the lower bound of λc; empty where it
-// is not known.
+// headroom relates the peak of the traffic to λc; empty where it is not known.
 func headroom(a *analyzer.Analysis) string {
 	h := &a.Headroom
-	if h.Share == nil || h.RecordedPeakPerS == nil {
+	if h.RecordedPeakPerS == nil || h.Share == nil && h.Low == nil {
 		return ""
 	}
-	used := 1 - *h.Share
-	if *h.Share < 0 {
-		return fmt.Sprintf("the recorded peak of %s req/s is %s times the lower bound: no head-room", rate(h.RecordedPeakPerS), significant(used, 2))
+	text := fmt.Sprintf("today's peak is %s req/s, ", rate(h.RecordedPeakPerS))
+	switch {
+	case h.Share == nil && *h.Low < 0:
+		return text + "which may be more than it carries: head-room is not proven"
+	case h.Share == nil:
+		return text + fmt.Sprintf("so at least %s head-room", percent(h.Low))
+	case *h.Share < 0:
+		return text + "above λc: no head-room" + headroomEnds(h)
 	}
-	return fmt.Sprintf("the recorded peak of %s req/s is %s of the lower bound, so %s head-room", rate(h.RecordedPeakPerS), percent(&used), percent(h.Share))
+	return text + fmt.Sprintf("so %s head-room", percent(h.Share)) + headroomEnds(h)
+}
+
+func headroomEnds(h *analyzer.Headroom) string {
+	if h.Low == nil && h.High == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (95 %% %s)", interval(h.Low, h.High, percent))
 }
 
 // pValue formats a p-value; the least that B permutations can give is a bound.

@@ -36,7 +36,7 @@ func foundRun() *analyzer.Analysis {
 		},
 		LambdaSLO:          analyzer.LambdaSLO{Verdict: analyzer.Found, SLO: new("error_rate 1%"), Low: new(20.0), High: new(30.0)},
 		FirstToBreakReason: "brackets overlap",
-		Headroom:           analyzer.Headroom{RecordedPeakPerS: new(15.0), Share: new(0.259)},
+		Headroom:           analyzer.Headroom{RecordedPeakPerS: new(15.0), Share: new(0.333), Low: new(0.22), High: new(0.42)},
 		Curve:              []analyzer.CurvePoint{{OfferedPerS: 10, ErrorRate: 0.0016}, {OfferedPerS: 30, ErrorRate: 0.0378}},
 		Families:           []analyzer.Family{{Family: "onset", Link: "log", Critical: new(22.5), Allowed: true}},
 		Inflections:        []analyzer.Inflection{foundTail(), {ID: "oom_below_cpu_60", Verdict: analyzer.Insufficient, Missing: "no telemetry"}},
@@ -142,7 +142,7 @@ func foundTail() analyzer.Inflection {
 }
 
 func TestText(t *testing.T) {
-	const want = `λc = 22.50 req/s (95 % 20.25–24.00), shape onset; the recorded peak of 15.00 req/s is 74.1 % of the lower bound, so 25.9 % head-room
+	const want = `λc = 22.50 req/s (95 % 20.25–24.00), shape onset; today's peak is 15.00 req/s, so 33.3 % head-room (95 % 22.0 %–42.0 %)
 
 run: valid, 3 levels run of 1m0s each after 6s warm-up, open loop, scaling superpose, seed 7
 
@@ -193,13 +193,15 @@ func TestHeadline(t *testing.T) {
 				a.Levels[i].Errors = a.Levels[i].N
 			}
 		}, "The run is invalid: its numbers say nothing about the service."},
-		{"interval only", func(a *analyzer.Analysis) { a.LambdaC.Point, a.Headroom.Share = nil, nil }, "λc lies in 20.25–24.00 req/s (95 %), shape onset"},
+		{"interval only", func(a *analyzer.Analysis) { a.LambdaC.Point, a.Headroom = nil, analyzer.Headroom{} }, "λc lies in 20.25–24.00 req/s (95 %), shape onset"},
 		{"below the first level", func(a *analyzer.Analysis) {
-			a.LambdaC.Point, a.LambdaC.Low, a.LambdaC.Family, a.Headroom.Share = nil, nil, nil, nil
+			a.LambdaC.Point, a.LambdaC.Low, a.LambdaC.Family, a.Headroom = nil, nil, nil, analyzer.Headroom{}
 		}, "λc is below 24.00 req/s (95 %)"},
 		{"above the last", func(a *analyzer.Analysis) {
-			a.LambdaC.Point, a.LambdaC.High, a.LambdaC.Family, a.Headroom.Share = nil, nil, nil, nil
+			a.LambdaC.Point, a.LambdaC.High, a.LambdaC.Family, a.Headroom = nil, nil, nil, analyzer.Headroom{}
 		}, "λc is above 20.25 req/s (95 %)"},
+		{"head-room without a point", func(a *analyzer.Analysis) { a.LambdaC.Point, a.Headroom.Share = nil, nil }, "λc lies in 20.25–24.00 req/s (95 %), shape onset; today's peak is 15.00 req/s, so at least 22.0 % head-room"},
+		{"no head-room", func(a *analyzer.Analysis) { a.Headroom.Share = new(-0.1) }, "λc = 22.50 req/s (95 % 20.25–24.00), shape onset; today's peak is 15.00 req/s, above λc: no head-room (95 % 22.0 %–42.0 %)"},
 		{"insufficient", func(a *analyzer.Analysis) {
 			a.LambdaC = analyzer.LambdaC{Verdict: analyzer.Insufficient, Missing: "5 levels, there are 3"}
 		}, "λc: not enough evidence. 5 levels, there are 3"},

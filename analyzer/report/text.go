@@ -17,6 +17,7 @@ func Text(w io.Writer, a *analyzer.Analysis) error {
 	textValidity(&b, a)
 	textLevels(&b, a)
 	textFindings(&b, a)
+	textWhatIf(&b, a.WhatIf)
 	textInflections(&b, a)
 	textSections(&b, a)
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -112,7 +113,7 @@ func textFindings(b *strings.Builder, a *analyzer.Analysis) {
 	if a.FirstToBreak == nil && a.FirstToBreakReason != "" {
 		fmt.Fprintf(b, "first to break: not known: %s\n", a.FirstToBreakReason)
 	}
-	if a.Headroom.Share == nil && a.Headroom.Reason != "" {
+	if headroom(a) == "" && a.Headroom.Reason != "" {
 		fmt.Fprintf(b, "head-room: not known: %s\n", a.Headroom.Reason)
 	}
 }

@@ -21,6 +21,7 @@ func newAnalyze() *cobra.Command {
 	var seed uint64
 	var asJSON bool
 	var table, out string
+	var plan analyzer.Plan
 	c := &cobra.Command{
 		Use:   "analyze RUN",
 		Short: "Find the critical load in a run",
@@ -33,13 +34,17 @@ all of them, is missed: exit code 1. One that holds up to some load only has a
 bracket, λ_SLO, and passes. Where the requests are too few to prove either, or
 the run is invalid: exit code 2.
 
+What if: --forecast 120 says how many replicas of what was run carry that many
+requests/s, with an interval; --price-per-hour 4.1 what a thousand requests and
+a million tokens cost at each limit and at each level.
+
 With --csv FILE (- = stdin) the results of any other tool are analyzed instead,
 one line per run or level. Columns: load_per_s (or offered_per_s, or
 concurrency), n, errors; and, each optional, run, order, start_s, dwell_s,
 achieved_per_s, class, in_flight_at_end, client_in_flight_max, sheds (among
 errors), output_tokens_per_s, and any METRIC_pNN_ms, such as p99_ms or
 ttft_user_p50_ms. Other columns are named and left out.`,
-		Example: "  lambdac analyze runs/tuesday --slo 'ttft_user p99 800ms' --slo 'error_rate 0.5%'\n  lambdac analyze --csv results.csv --slo 'error_rate 1%'",
+		Example: "  lambdac analyze runs/tuesday --slo 'ttft_user p99 800ms' --slo 'error_rate 0.5%'\n  lambdac analyze --csv results.csv --slo 'error_rate 1%'\n  lambdac analyze runs/tuesday --slo 'ttft_user p99 800ms' --forecast 120 --price-per-hour 4.1",
 		Args: func(c *cobra.Command, args []string) error {
 			if table != "" && len(args) == 0 {
 				return nil
@@ -50,7 +55,10 @@ ttft_user_p50_ms. Other columns are named and left out.`,
 			return oneArg("RUN")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			o := analyzer.Options{Seed: seed, Version: version}
+			o := analyzer.Options{Seed: seed, Version: version, Plan: plan}
+			if err := checkPlan(plan); err != nil {
+				return err
+			}
 			for _, s := range slos {
 				objective, err := analyzer.ParseObjective(s)
 				if err != nil {
@@ -81,9 +89,25 @@ ttft_user_p50_ms. Other columns are named and left out.`,
 	f.StringArrayVar(&slos, "slo", nil, "objective, such as 'ttft_user p99 800ms' or 'error_rate 0.5%' (repeatable)")
 	f.StringVar(&table, "csv", "", "analyze a CSV file of another tool (- = stdin)")
 	f.StringVarP(&out, "out", "o", "", "with --csv: folder for analysis.json and report.html")
+	f.Float64Var(&plan.ForecastPerS, "forecast", 0, "requests/s to plan for: how many replicas of what was run carry them")
+	f.Float64Var(&plan.PricePerHour, "price-per-hour", 0, "price of what was run, any currency: what requests and tokens cost")
+	f.Float64Var(&plan.PeakPerS, "peak", 0, "highest rate of today's traffic, requests/s (default the trace's highest minute)")
 	f.Uint64Var(&seed, "seed", 1, "seed of all resampling")
 	f.BoolVar(&asJSON, "json", false, "print analysis.json instead of text")
 	return c
+}
+
+// checkPlan refuses rates and prices that are none.
+func checkPlan(p analyzer.Plan) error {
+	for _, flag := range []struct {
+		name  string
+		value float64
+	}{{"--forecast", p.ForecastPerS}, {"--price-per-hour", p.PricePerHour}, {"--peak", p.PeakPerS}} {
+		if !(flag.value >= 0 && flag.value < 1e12) {
+			return usage("write a number above 0", "%s %v", flag.name, flag.value)
+		}
+	}
+	return nil
 }
 
 // analyzeRun analyzes a run directory and writes analysis.json and
