@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -87,12 +86,22 @@ func Unpack(name, out string) error {
 	if !slices.ContainsFunc(list, func(n Named) bool { return n.Name == name }) {
 		return fmt.Errorf("open dataset %q: %w", name, fs.ErrNotExist)
 	}
-	inside, err := fs.Sub(files, "data/"+name)
-	if err == nil {
-		err = os.Mkdir(out, 0o755)
-	}
-	if err = cmp.Or(err, os.CopyFS(out, inside)); err != nil {
+	if err := unpack("data/"+name, out); err != nil {
 		return fmt.Errorf("unpack dataset %q: %w", name, err)
 	}
 	return nil
+}
+
+func unpack(inside, out string) error {
+	from, err := fs.Sub(files, inside)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(out)), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(out, 0o755); err != nil { // one that is there is not added to
+		return err
+	}
+	return os.CopyFS(out, from)
 }

@@ -102,7 +102,7 @@ func TestOpenUnknown(t *testing.T) {
 	if err := Unpack("healthy", t.TempDir()); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error = %v, want fs.ErrExist", err)
 	}
-	if err := Unpack("healthy", filepath.Join(t.TempDir(), "here")); err != nil {
+	if err := Unpack("healthy", filepath.Join(t.TempDir(), "new", "here")); err != nil {
 		t.Error(err)
 	}
 }
