@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,8 @@ import (
 type runFlags struct {
 	out, junit, markdown  string
 	force, dryRun, asJSON bool
+	// dial connects to the target and its metrics; nil = TCP.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 func newRun() *cobra.Command {
@@ -101,6 +104,7 @@ func runExperiment(c *cobra.Command, path string, o *runFlags) error {
 	if o.dryRun {
 		return dryRun(c, cfg, job, o.asJSON)
 	}
+	cfg.Dial = o.dial
 	if job.watch, err = p.flags.telemetry.config(&cfg); err != nil {
 		return badExperiment(x.At("telemetry", plain(err)))
 	}

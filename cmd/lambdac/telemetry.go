@@ -57,7 +57,7 @@ func (o *telemetryFlags) config(cfg *replayer.Config) (*runWatch, error) {
 		return nil, usage(see, "--telemetry-every %s: want 100ms to 1m", o.every)
 	}
 	w := &runWatch{auto: len(o.parts) == 0, cfg: telemetry.Config{
-		Endpoints: o.servers, Header: headersFrom(os.Environ(), metricsHeaderPrefix), RootCAs: cfg.RootCAs, Every: o.every, Group: o.group,
+		Endpoints: o.servers, Header: headersFrom(os.Environ(), metricsHeaderPrefix), RootCAs: cfg.RootCAs, Dial: cfg.Dial, Every: o.every, Group: o.group,
 	}}
 	for _, part := range o.parts {
 		switch part {

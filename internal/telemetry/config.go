@@ -1,7 +1,9 @@
 package telemetry
 
 import (
+	"context"
 	"crypto/x509"
+	"net"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -32,6 +34,8 @@ type Config struct {
 	Header http.Header
 	// RootCAs are the authorities of https endpoints; nil = the system's.
 	RootCAs *x509.CertPool
+	// Dial connects to the endpoints; nil = TCP.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Every is the time between readings; 0 = 1 s.
 	Every time.Duration
 	// Timeout bounds one reading of an endpoint; 0 = 10 s.

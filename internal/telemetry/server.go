@@ -75,7 +75,7 @@ func newServer(address string, cfg *Config, hostTaken bool) (*server, error) {
 		tells: make(map[trace.SampleSource]bool), counters: make(map[seriesKey]float64),
 		client: &http.Client{
 			Timeout:   cfg.Timeout,
-			Transport: &http.Transport{MaxIdleConnsPerHost: 1, TLSClientConfig: &tls.Config{RootCAs: cfg.RootCAs}},
+			Transport: &http.Transport{DialContext: cfg.Dial, MaxIdleConnsPerHost: 1, TLSClientConfig: &tls.Config{RootCAs: cfg.RootCAs}},
 			CheckRedirect: func(*http.Request, []*http.Request) error {
 				return http.ErrUseLastResponse
 			},
