@@ -24,66 +24,6 @@ import (
 	"github.com/lambdac/lambdac/trace"
 )
 
-// pythonHTTPS is http.server over TLS: it answers with what it was asked.
-const pythonHTTPS = `
-import http.server, os, ssl, sys, threading
-class H(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_POST(self):
-        b = self.path.encode() + b" " + self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(200)
-        self.send_header("content-length", str(len(b)))
-        self.end_headers()
-        self.wfile.write(b)
-    def log_message(self, *a): pass
-s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), H)
-s.daemon_threads = True
-ctx = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-ctx.load_cert_chain(sys.argv[1], sys.argv[2])
-if len(sys.argv) > 3: ctx.keylog_filename = sys.argv[3]
-s.socket = ctx.wrap_socket(s.socket, server_side=True)
-print("127.0.0.1:%d" % s.server_port, flush=True)
-threading.Thread(target=s.serve_forever, daemon=True).start()
-sys.stdin.read()
-os._exit(0)
-`
-
-// pythonAsync is a server on one thread whose TLS is in memory BIOs.
-const pythonAsync = `
-import asyncio, os, ssl, sys
-async def handle(r, w):
-    try:
-        while True:
-            head = (await r.readuntil(b"\r\n\r\n")).split(b"\r\n")
-            n = next(int(l.split(b":")[1]) for l in head if l.lower().startswith(b"content-length"))
-            b = head[0].split(b" ")[1] + b" " + await r.readexactly(n)
-            w.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(b))
-            for i in range(0, len(b), 1000):
-                w.write(b[i:i+1000])
-                await w.drain()
-    except (asyncio.IncompleteReadError, ConnectionError): pass
-    w.close()
-async def main():
-    ctx = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    ctx.load_cert_chain(sys.argv[1], sys.argv[2])
-    s = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=ctx)
-    print("127.0.0.1:%d" % s.sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    os._exit(0)
-asyncio.run(main())
-`
-
-const nodeHTTPS = `
-const https = require("https"), fs = require("fs");
-const s = https.createServer({cert: fs.readFileSync(process.argv.at(-2)), key: fs.readFileSync(process.argv.at(-1))}, (req, res) => {
-  let b = req.url + " ";
-  req.on("data", d => b += d);
-  req.on("end", () => { res.setHeader("content-length", Buffer.byteLength(b)); res.end(b); });
-});
-s.listen(0, "127.0.0.1", () => console.log("127.0.0.1:" + s.address().port));
-process.stdin.on("end", () => process.exit(0)).resume();
-`
-
 // goHTTPS keeps its goroutines moving from thread to thread.
 const goHTTPS = `package main
 
@@ -165,7 +105,7 @@ func manyPosts(t *testing.T, addr string, clients, each, size int, protocols ...
 func TestTLSServers(t *testing.T) {
 	testenv.Root(t)
 	cert, key := certFiles(t)
-	python := testenv.Python(t, "ssl")
+	python := testenv.Python(t, "ssl", "aiohttp")
 	tests := []struct {
 		name      string
 		command   func(t *testing.T) *exec.Cmd
@@ -184,6 +124,9 @@ func TestTLSServers(t *testing.T) {
 		{"Python with memory BIOs, 50 connections on one thread", func(*testing.T) *exec.Cmd {
 			return exec.Command(python, "-c", pythonAsync, cert, key)
 		}, 50, nil},
+		{"Python with aiohttp", func(*testing.T) *exec.Cmd {
+			return exec.Command(python, "-c", aiohttpServer, cert, key)
+		}, 16, nil},
 		// Case 14.
 		{"Node.js with OpenSSL in its program", func(t *testing.T) *exec.Cmd {
 			return exec.Command(testenv.Command(t, "node"), "-e", nodeHTTPS, "--", cert, key)
@@ -208,36 +151,12 @@ func TestTLSServers(t *testing.T) {
 	}
 }
 
-// httpClient asks as Python's own client does, httpxClient from one thread with
-// TLS in memory BIOs, for as many connections as it is told.
-const httpClient = `
-import http.client, ssl, sys
-ctx = ssl._create_unverified_context()
-c = http.client.HTTPSConnection("127.0.0.1", int(sys.argv[1]), context=ctx)
-for i in range(3):
-    c.request("POST", "/http/%d" % i, body="x" * 5000)
-    print(c.sock.getsockname()[1], c.getresponse().read().decode(), flush=True)
-`
-
-const httpxClient = `
-import anyio, httpx2, sys
-async def main():
-    async with httpx2.AsyncClient(verify=False, limits=httpx2.Limits(max_connections=50)) as c:
-        async def one(i):
-            r = await c.post("https://127.0.0.1:%s/httpx/%d" % (sys.argv[1], i), content="%d;" % i * 1000)
-            port = r.extensions["network_stream"].get_extra_info("client_addr")[1]
-            print(port, r.text, flush=True)
-        async with anyio.create_task_group() as g:
-            for i in range(50): g.start_soon(one, i)
-anyio.run(main)
-`
-
 // The client's side of connections, where that is asked for: each stream on
 // its own socket (case 13).
 func TestTLSClients(t *testing.T) {
 	testenv.Root(t)
 	cert, key := certFiles(t)
-	python := testenv.Python(t, "ssl", "httpx2", "anyio")
+	python := testenv.Python(t, "ssl", "httpx2", "anyio", "aiohttp")
 	tests := []struct {
 		name   string
 		script string
@@ -245,6 +164,7 @@ func TestTLSClients(t *testing.T) {
 	}{
 		{"http.client", httpClient, 3},
 		{"httpx with memory BIOs, 50 at a time", httpxClient, 50},
+		{"aiohttp, 50 at a time", aiohttpClient, 50},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -276,17 +196,6 @@ func TestTLSClients(t *testing.T) {
 	}
 }
 
-// nginxTLS ends TLS in front of a server without.
-const nginxTLS = `
-user root; daemon off; master_process on; worker_processes 2; pid %[1]s/pid; error_log %[1]s/log;
-events {}
-http {
-  access_log off; client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
-  server { listen 127.0.0.1:%[2]d ssl; ssl_certificate %[3]s; ssl_certificate_key %[4]s;
-    location / { proxy_pass http://127.0.0.1:%[5]d; proxy_http_version 1.1; proxy_buffering off; } }
-}
-`
-
 func TestTLSInNginx(t *testing.T) {
 	testenv.Root(t)
 	cert, key := certFiles(t)
@@ -303,90 +212,6 @@ func TestTLSInNginx(t *testing.T) {
 	addr := startListening(t, exec.Command(testenv.Command(t, "nginx"), "-c", conf), port)
 	recordTLS(t, addr, func() []seenBody { return manyPosts(t, addr, 8, 5, 20000) })
 }
-
-// What is not probed is said by name, with its bytes (case 14): of a process
-// that ran before, and of one whose files were all known before it began.
-func TestTLSUncovered(t *testing.T) {
-	testenv.Root(t)
-	cert, key := certFiles(t)
-	first, second := freePort(t), freePort(t)
-	serve := func(port int) string {
-		return startListening(t, exec.Command(testenv.Command(t, "gnutls-serv"), "--http", "--quiet",
-			"--port", strconv.Itoa(port), "--x509certfile", cert, "--x509keyfile", key), port)
-	}
-	addr := serve(first)
-	src := openTLS(t, bpf.Options{Ports: []int{first, second}})
-	r := startRecording(t, src, Config{KeepText: true})
-	for _, addr := range []string{addr, serve(second)} {
-		out, err := exec.Command(testenv.Command(t, "curl"), "-sk", "https://"+addr+"/").CombinedOutput()
-		if err != nil {
-			t.Fatalf("curl: %v\n%s", err, out)
-		}
-		until(t, "its bytes are counted", func() bool { return src.blindAt(portOf(t, addr)) > 0 })
-	}
-	got, rep := r.stop()
-	if len(got.list) != 0 {
-		t.Errorf("%d exchanges of TLS that is not read", len(got.list))
-	}
-	for _, port := range []int{first, second} {
-		want := fmt.Sprintf("bytes of TLS were not read: process \"gnutls-serv\", port %d: gnutls: GnuTLS is not probed", port)
-		if !strings.Contains(strings.Join(rep.Source.Warnings, "\n"), want) {
-			t.Errorf("no warning %q in %q", want, rep.Source.Warnings)
-		}
-	}
-}
-
-// blindAt is the number of bytes of a port that count as not read.
-func (s *tlsSource) blindAt(port int) (n int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, bytes := range s.blind.tls {
-		if int(key.port) == port {
-			n += bytes
-		}
-	}
-	return n
-}
-
-// pythonStubborn answers a request with 8 MiB on a socket that does not block:
-// each write that would block is tried again with the same bytes (case 11), and
-// each read that finds nothing follows one that found something, into the same
-// buffer, where another request stands (case 12).
-const pythonStubborn = `
-import os, select, socket, ssl, sys, threading
-ctx = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-ctx.load_cert_chain(sys.argv[1], sys.argv[2])
-l = socket.create_server(("127.0.0.1", 0))
-print("127.0.0.1:%d" % l.getsockname()[1], flush=True)
-def serve():
-    while True:
-        c, _ = l.accept()
-        c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20000)
-        c = ctx.wrap_socket(c, server_side=True)
-        c.setblocking(False)
-        got = b""
-        other = b"POST /stale HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
-        buf = bytearray(1000)
-        while not got.endswith(b"END"):
-            try:
-                n = c.recv_into(buf)
-                got += buf[:n]
-                buf[:len(other)] = other
-            except ssl.SSLWantReadError:
-                print("read", len(got), flush=True)
-                select.select([c], [], [])
-        body = b"".join(b"%07d;" % i for i in range(1 << 20))
-        out = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-        while out:
-            try: out = out[c.send(out[:300000]):]
-            except ssl.SSLWantWriteError:
-                print("full", flush=True)
-                select.select([], [c], [])
-        c.close()
-threading.Thread(target=serve, daemon=True).start()
-sys.stdin.read()
-os._exit(0)
-`
 
 func TestTLSRetries(t *testing.T) {
 	testenv.Root(t)
