@@ -23,7 +23,7 @@ const benchOpen = 16
 // which other work on the machine changes little: 1e6 by it is what one core
 // could send, and the ratio is how much of the bare loop's that is.
 func BenchmarkClosed(b *testing.B) {
-	target := startStub(b)
+	target, _ := startStub(b, "fast")
 	for _, stream := range []bool{true, false} {
 		b.Run(fmt.Sprintf("stream=%v", stream), func(b *testing.B) {
 			var bare, replay benchSum

@@ -1,15 +1,11 @@
 package replayer
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,84 +16,6 @@ import (
 	"github.com/lambdac/lambdac/trace"
 )
 
-// stubVar makes the test binary a service: a benchmark needs one in a process
-// of its own, on cores of its own where the machine has them.
-const stubVar = "LAMBDAC_REPLAYER_STUB"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(stubVar) != "" {
-		serveStub()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-const benchEvents = 50
-
-// serveStub answers each POST that asks for a stream with one of 50 events, one
-// write each, as fast as it can, until standard input ends.
-func serveStub() {
-	event := []byte("data: " + `{"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}` + "\n\n")
-	end := []byte("data: " + `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":49}}` + "\n\ndata: [DONE]\n\n")
-	const whole = `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":" word"},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":1}}`
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	go func() {
-		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			if r.Method == http.MethodGet || !bytes.Contains(body, []byte(`"stream":true`)) {
-				w.Header().Set("Content-Type", "application/json")
-				_, _ = io.WriteString(w, whole)
-				return
-			}
-			w.Header().Set("Content-Type", "text/event-stream")
-			flush := w.(http.Flusher)
-			for range benchEvents - 1 {
-				_, _ = w.Write(event)
-				flush.Flush()
-			}
-			_, _ = w.Write(end)
-		}))
-	}()
-	fmt.Println(l.Addr())
-	_, _ = io.Copy(io.Discard, os.Stdin)
-}
-
-// startStub starts the service and returns its URL.
-func startStub(b *testing.B) string {
-	b.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), stubVar+"=1")
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Wait()
-	})
-	addr, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		b.Fatal(err)
-	}
-	return "http://" + strings.TrimSpace(addr)
-}
-
 // BenchmarkStreams offers streams of 50 events, open loop, to a service in
 // another process: in turns by a bare net/http loop, that paces, reads and
 // stamps each event and does nothing else, and by the replay. One iteration is
@@ -105,7 +23,7 @@ func startStub(b *testing.B) string {
 // their CPU times says more than either; streams/s is what arrived, lag the
 // client's own delay.
 func BenchmarkStreams(b *testing.B) {
-	target := startStub(b)
+	target, _ := startStub(b, "fast")
 	for _, perS := range []float64{500, 1000, 2000} {
 		b.Run(fmt.Sprint(perS), func(b *testing.B) {
 			var bare, replay benchSum
