@@ -116,10 +116,21 @@ type Level struct {
 	// that an answer does not have (the first token of one that was not
 	// streamed) misses no objective; the flag goodput_not_all_measured tells.
 	GoodputPerS *float64 `json:"goodput_per_s"`
-	// OutputTokensPerS counts the tokens of requests due in the window; nil
-	// where no token was counted.
+	// OutputTokensPerS counts the tokens whose events fell in the window, per
+	// second of it, those of requests due before it too (in runs and tables that
+	// do not tell them, the tokens of requests due in the window); nil where no
+	// token was counted.
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+	// AnsweredPerS counts the answers that ended in the window, per second of it;
+	// nil where the run does not tell.
+	AnsweredPerS *float64 `json:"answered_per_s"`
 
+	// PrefixExpectedShare is the share of the prompts' tokens that a prefix cache
+	// without limits would serve: those with which a prompt sent before in the run
+	// began as well; nil where it was not followed. PrefixUsageShare is the share
+	// that the answers' usage says came from a cache; nil where none told.
+	PrefixExpectedShare *float64 `json:"prefix_expected_share"`
+	PrefixUsageShare    *float64 `json:"prefix_usage_share"`
 	// PrefixHitShare is the share of the prompt tokens that the server found in
 	// its prefix cache, by its own counters; nil where it has none.
 	PrefixHitShare *float64 `json:"prefix_hit_share"`

@@ -21,6 +21,7 @@ type describedRow struct {
 	TenantID            *string              `parquet:"tenant_id"`
 	InputTokens         *int64               `parquet:"input_tokens"`
 	OutputTokens        *int64               `parquet:"output_tokens"`
+	CacheReadTokens     *int64               `parquet:"cache_read_tokens"`
 	TokenSource         trace.TokenSource    `parquet:"token_source,dict"`
 	ReqWireBytes        int64                `parquet:"req_wire_bytes"`
 	RespWireBytes       int64                `parquet:"resp_wire_bytes"`

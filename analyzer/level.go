@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lambdac/lambdac/analyzer/stats"
+	"github.com/lambdac/lambdac/trace"
 )
 
 // confidence of every interval.
@@ -49,6 +50,7 @@ func levelOf(l *load) Level {
 			out.OutputTokensPerS = new(float64(tokens) / out.Seconds)
 		}
 	}
+	out.addEvents(l)
 	out.flag()
 	if unmeasured > 0 && out.GoodputPerS != nil {
 		out.Flags = append(out.Flags, "goodput_not_all_measured")
@@ -61,6 +63,30 @@ func levelOf(l *load) Level {
 	}
 	out.Reasons = append(out.Reasons, l.unsteady...)
 	return out
+}
+
+// addEvents tells what the replayer counted by the time of events, and of
+// prefixes.
+func (out *Level) addEvents(l *load) {
+	var within trace.WindowEvents
+	var prefix trace.PrefixReuse
+	for _, r := range l.shown() {
+		if p := r.level.Prefix; p != nil {
+			prefix.Add(p)
+		}
+		w := r.level.Within
+		if w == nil {
+			return
+		}
+		within.Answered, within.OutputTokens = within.Answered+w.Answered, within.OutputTokens+w.OutputTokens
+	}
+	out.PrefixExpectedShare, out.PrefixUsageShare = prefix.Expected(), prefix.Observed()
+	if out.Seconds > 0 {
+		out.AnsweredPerS = new(float64(within.Answered) / out.Seconds)
+		if out.OutputTokensPerS != nil || within.OutputTokens > 0 {
+			out.OutputTokensPerS = new(within.OutputTokens / out.Seconds)
+		}
+	}
 }
 
 // flag marks what a reader must know before trusting the level's numbers.

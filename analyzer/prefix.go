@@ -1,5 +1,7 @@
 package analyzer
 
+import "github.com/lambdac/lambdac/trace"
+
 // prefixes counts how many prefix blocks had been seen in an earlier exchange.
 // Ids are dense from 0, so one bit each is enough.
 type prefixes struct {
@@ -9,12 +11,18 @@ type prefixes struct {
 	size   *int32
 	unit   *string
 	mixed  bool
+	// reuse is what usage says of the service's cache.
+	reuse trace.PrefixReuse
 }
 
 // maxBlockID bounds the memory that a damaged id can ask for: 256 MiB.
 const maxBlockID = 1 << 31
 
 func (p *prefixes) add(r *describedRow) {
+	if r.CacheReadTokens != nil && r.InputTokens != nil {
+		p.reuse.ReportedTokens += *r.InputTokens
+		p.reuse.CachedTokens += min(*r.CacheReadTokens, *r.InputTokens)
+	}
 	if r.PrefixBlockIDs == nil {
 		return
 	}
@@ -47,7 +55,7 @@ func (p *prefixes) note(r *describedRow) {
 }
 
 func (p *prefixes) summary() PrefixSharing {
-	out := PrefixSharing{Blocks: p.blocks}
+	out := PrefixSharing{Blocks: p.blocks, CachedShare: p.reuse.Observed()}
 	if p.blocks > 0 {
 		out.SeenShare = new(float64(p.known) / float64(p.blocks))
 	}

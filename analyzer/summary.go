@@ -110,6 +110,9 @@ type PrefixSharing struct {
 	// id had appeared in an earlier exchange; nil where no block is known.
 	Blocks    int64    `json:"blocks"`
 	SeenShare *float64 `json:"seen_share"`
-	BlockSize *int32   `json:"block_size"`
-	BlockUnit *string  `json:"block_unit"`
+	// CachedShare is the share of the prompt tokens that usage says came from a
+	// cache, of exchanges whose usage tells; nil where none does.
+	CachedShare *float64 `json:"cached_share"`
+	BlockSize   *int32   `json:"block_size"`
+	BlockUnit   *string  `json:"block_unit"`
 }

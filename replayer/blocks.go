@@ -13,6 +13,8 @@ type block struct {
 	// means there was another.
 	owner  uint64
 	shared bool
+	// again: more than one prompt of the trace has it.
+	again bool
 }
 
 // ledger gives every prefix block of a trace its share of tokens where it
@@ -125,8 +127,8 @@ func (l *ledger) learn(r *trace.Record, total int64) {
 			break
 		}
 		known += int64(b.tokens)
-		if b.owner != unit && !b.shared {
-			b.shared = true
+		if other := b.owner != unit; !b.again || other && !b.shared {
+			b.again, b.shared = true, b.shared || other
 			l.blocks[fresh[0]] = b
 		}
 		fresh = fresh[1:]

@@ -175,7 +175,8 @@ const (
 	CacheAsTrace Cache = "as_trace"
 	// CacheCold: no level shares anything with another.
 	CacheCold Cache = "cold"
-	// CachePrimed: every level sends the same prompts.
+	// CachePrimed: every level sends the same prompts, and each of them is sent
+	// once before the first level.
 	CachePrimed Cache = "primed"
 )
 

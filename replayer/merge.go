@@ -192,6 +192,7 @@ func (m *merger) addLevel(n int) {
 			l.Invalid, l.Warnings = nil, nil
 			first, last = of.StartUnixNs, of.StartUnixNs
 			l.InFlightCap, l.InFlightAtEnd, l.ConnsOpened, l.AchievedPerS = 0, 0, 0, 0
+			l.Prefix, l.Within = new(trace.PrefixReuse), new(trace.WindowEvents)
 		}
 		if of.OfferedPerS != l.OfferedPerS {
 			m.invalid = append(m.invalid, fmt.Sprintf("level %d: shard %s offered %v/s, others %v/s", n, m.shards[i], of.OfferedPerS, l.OfferedPerS))
@@ -201,6 +202,9 @@ func (m *merger) addLevel(n int) {
 		l.InFlightCap += of.InFlightCap
 		l.InFlightAtEnd += of.InFlightAtEnd
 		l.ConnsOpened += of.ConnsOpened
+		if of.Prefix != nil {
+			l.Prefix.Add(of.Prefix)
+		}
 		l.AchievedPerS += of.AchievedPerS
 		l.LagP50Us, l.LagP99Us = larger(l.LagP50Us, of.LagP50Us), larger(l.LagP99Us, of.LagP99Us)
 		if of.ClientCPUShare != nil && (l.ClientCPUShare == nil || *of.ClientCPUShare > *l.ClientCPUShare) {
@@ -253,10 +257,11 @@ func (m *merger) count(own *trace.Level, r *trace.Record) {
 		sent := r.StartUnixNs + *r.TSentUs*int64(time.Microsecond)
 		m.open[n] = append(m.open[n], change{sent, 1}, change{max(sent, r.StartUnixNs+*r.TEndUs*int64(time.Microsecond)), -1})
 	}
+	l := &m.result.Levels[n]
+	l.Within.Take(own, r)
 	if !own.InWindow(r.StartUnixNs) {
 		return
 	}
-	l := &m.result.Levels[n]
 	l.Scheduled++
 	l.Outcomes[r.Outcome]++
 	l.Tally.Add(&r.Result)

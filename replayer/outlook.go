@@ -57,28 +57,39 @@ func Plan(cfg Config, tr Trace) (*Outlook, error) {
 		return nil, inputError("give --levels", "a closed loop has no schedule: what is sent follows from the answers")
 	}
 	o := &Outlook{Knobs: r.knobs(), Levels: []LevelOutlook{}}
-	var done []trace.Level
-	for {
-		next, ok := r.planner.Next(done)
-		if !ok {
-			return o, nil
-		}
-		r.result.Levels = done
-		if err := r.complete(&next); err != nil {
-			return nil, err
-		}
-		arrivals, _, err := r.timeline.schedule(cfg.Scaling, r.plan(next.OfferedPerS, next.Replicate))
-		if err != nil {
-			return nil, err
-		}
-		l := r.outlook(cfg.Shard.keep(arrivals, r.timeline.unit))
+	err = r.foresee(func(next trace.Level, arrivals []arrival) {
+		l := r.outlook(arrivals)
 		l.OfferedPerS = next.OfferedPerS
 		o.Levels = append(o.Levels, l)
 		o.Requests += l.Warmup + l.Requests
 		o.InputTokens += l.InputTokens
 		o.OutputTokens += l.OutputTokens
 		o.Takes += cfg.Warmup + cfg.Hold
-		done = append(done, next)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// foresee visits the levels of a plan that is known before, each with what this
+// process would send in it, in the order in which they are run.
+func (r *run) foresee(visit func(trace.Level, []arrival)) error {
+	defer func() { r.result.Levels = nil }()
+	for {
+		next, ok := r.planner.Next(r.result.Levels)
+		if !ok {
+			return nil
+		}
+		if err := r.complete(&next); err != nil {
+			return err
+		}
+		arrivals, _, err := r.timeline.schedule(r.cfg.Scaling, r.plan(next.OfferedPerS, next.Replicate))
+		if err != nil {
+			return err
+		}
+		visit(next, r.cfg.Shard.keep(arrivals, r.timeline.unit))
+		r.result.Levels = append(r.result.Levels, next)
 	}
 }
 

@@ -11,6 +11,9 @@ type Progress struct {
 	// Level is the level being run. Its counts are set once it is done (Done).
 	Level trace.Level
 	Done  bool
+	// Priming: no level has begun; Sent of Scheduled requests that fill the
+	// service's cache are on their way.
+	Priming bool
 	// LevelsDone of Levels; Levels is 0 where a Planner decides.
 	LevelsDone, Levels int
 	// Scheduled requests of this level, Sent of them dispatched or dropped,

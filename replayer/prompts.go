@@ -20,6 +20,7 @@ type prompter struct {
 	eos   bool   // ignore the end-of-sequence token
 
 	ledger *ledger
+	sent   *reuse
 
 	mu    sync.Mutex
 	fits  map[string]promptFit // by sent model
@@ -36,7 +37,7 @@ type promptFit struct {
 func newPrompter(recs []*trace.Record, words []string, cfg *Config) *prompter {
 	p := &prompter{
 		recs: recs, words: words, seed: cfg.Seed, cache: cfg.Cache, model: cfg.Model, eos: cfg.IgnoreEOS,
-		fits: make(map[string]promptFit), stale: true,
+		fits: make(map[string]promptFit), stale: true, sent: newReuse(cfg.Cache),
 	}
 	p.renew()
 	return p
@@ -105,6 +106,8 @@ type prompt struct {
 	model     string
 	intended  int64 // prompt tokens that the service shall count
 	words     int64 // filler words in it
+	repeated  int64 // of words: an earlier prompt of the run began with them
+	followed  bool  // repeated is known
 	asIs      bool  // recorded text, whose length is what it is
 	maxTokens *int32
 }
@@ -114,18 +117,27 @@ type copyKey struct {
 	level    uint64
 	instance int64
 	warm     bool
+	// brief: an answer of one token is enough.
+	brief bool
 }
 
 // make writes the prompt of a record for one copy of it in one level.
 func (p *prompter) make(r *trace.Record, key copyKey) (prompt, error) {
-	messages, total, exact := p.tell(r, key)
-	out := prompt{model: p.sentModel(r), intended: p.ledger.inputTokens(r), words: total, asIs: !exact}
+	intended := p.ledger.inputTokens(r)
+	segs := p.layout(r, key, intended)
+	messages, total, exact := p.tell(r, key, segs)
+	out := prompt{model: p.sentModel(r), intended: intended, words: total, asIs: !exact}
+	out.repeated, out.followed = p.sent.take(segs)
+	out.repeated = min(out.repeated, total)
 	spec := llmwire.Spec{
 		Kind: r.APIKind, Model: out.model, Stream: r.Stream, IncludeUsage: r.Stream,
 		N: r.N, Temperature: r.Temperature, TopP: r.TopP, IgnoreEOS: p.eos,
 	}
 	if r.APIKind != trace.KindOpenAIEmbeddings {
 		out.maxTokens = p.pin(r)
+		if key.brief {
+			out.maxTokens = new(int32(1))
+		}
 		spec.MaxTokens = out.maxTokens
 	}
 	for _, m := range messages {
@@ -140,12 +152,12 @@ func (p *prompter) make(r *trace.Record, key copyKey) (prompt, error) {
 
 // tell returns the texts of a prompt: those that the trace kept, else filler of
 // their shape; the number of its words; and whether they are as many as meant.
-func (p *prompter) tell(r *trace.Record, key copyKey) (messages []llmwire.Message, words int64, exact bool) {
+func (p *prompter) tell(r *trace.Record, key copyKey, segs []segment) (messages []llmwire.Message, words int64, exact bool) {
 	if messages = recordedTexts(r); messages != nil {
 		words, exact = p.retell(r, key, messages)
 		return messages, words, exact
 	}
-	texts, words := p.write(r, p.layout(r, key, p.ledger.inputTokens(r)))
+	texts, words := p.write(r, segs)
 	for i, text := range texts {
 		role := trace.RoleUnknown
 		if i < len(r.Messages) {
@@ -191,6 +203,8 @@ type segment struct {
 	seed  uint64
 	words int64
 	bytes int64 // of recorded text that it stands for; 0 = not known
+	// returns: other prompts have it too.
+	returns bool
 }
 
 // layout cuts the prompt into its blocks and what follows them. The words add
@@ -206,7 +220,7 @@ func (p *prompter) layout(r *trace.Record, key copyKey, intended int64) []segmen
 		}
 		b := p.ledger.blocks[id]
 		n := min(left, max(1, int64(math.Round(float64(b.tokens)*scale))))
-		s := segment{seed: mix(p.seed, saltBlock, uint64(id), p.salt(key, b.shared)), words: n}
+		s := segment{seed: mix(p.seed, saltBlock, uint64(id), p.salt(key, b.shared)), words: n, returns: b.again}
 		if !isTokenUnit(r) {
 			s.bytes = min(blockSize(r), max(0, contentBytes(r)-covered))
 			covered += s.bytes

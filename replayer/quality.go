@@ -65,6 +65,8 @@ func (p *prompter) ask(r *trace.Record, q *question) (prompt, error) {
 		maxTokens: new(int32(probeTokens)),
 		messages:  []trace.Message{{Role: trace.RoleUser, Bytes: int32(len(q.prompt))}},
 	}
+	out.words = out.intended
+	out.repeated, out.followed = p.sent.take([]segment{{seed: mix(saltProbe, hashString(q.prompt)), words: out.words, returns: true}})
 	var err error
 	out.path, out.body, err = llmwire.Build(llmwire.Spec{
 		Kind: r.APIKind, Model: out.model, Messages: []llmwire.Message{{Role: trace.RoleUser, Text: q.prompt}},

@@ -37,7 +37,7 @@ func fillerRecord(n int, session string, blocks []int64, texts ...string) *trace
 }
 
 func told(p *prompter, r *trace.Record, key copyKey) (texts []string, words int64) {
-	messages, words, _ := p.tell(r, key)
+	messages, words, _ := p.tell(r, key, p.layout(r, key, p.ledger.inputTokens(r)))
 	for _, m := range messages {
 		texts = append(texts, m.Text)
 	}

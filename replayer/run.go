@@ -197,6 +197,9 @@ func (r *run) disconnect() {
 
 // all runs level after level.
 func (r *run) all(ctx context.Context) error {
+	if err := r.prime(ctx); err != nil {
+		return err
+	}
 	for {
 		next, ok := r.planner.Next(slices.Clone(r.result.Levels))
 		if !ok {
@@ -252,7 +255,7 @@ func (r *run) complete(l *trace.Level) error {
 		}
 	}
 	l.Outcomes = make(map[trace.Outcome]int64)
-	l.InFlightCap = int32(r.cfg.MaxInFlight)
+	l.InFlightCap, l.Prefix, l.Within = int32(r.cfg.MaxInFlight), new(trace.PrefixReuse), new(trace.WindowEvents)
 	return nil
 }
 
@@ -264,6 +267,7 @@ func (r *run) finish(cause error) (*Result, error) {
 	var warnings []string
 	r.said.Prompts, warnings = r.fits.report()
 	res.Warnings = append(res.Warnings, warnings...)
+	res.Warnings = append(res.Warnings, comparePrefixes(res.Levels)...)
 	if errors.Is(cause, ErrStopped) {
 		res.Warnings = append(res.Warnings, r.cutShort(cause))
 	}

@@ -60,6 +60,7 @@ type facts struct {
 func (f *facts) add(o *outcome) {
 	f.records++
 	l := f.level
+	l.Within.Take(l, o.rec)
 	if d := o.rec.OutcomeDetail; d != nil && *d == trace.DetailSession {
 		f.unready++
 	}
@@ -85,6 +86,7 @@ func (f *facts) add(o *outcome) {
 			f.sentInTime++
 		}
 		f.lags = append(f.lags, o.lag.Microseconds())
+		f.seePrefix(o)
 	}
 	if ttft, ok := o.rec.TTFTUser(); ok && o.rec.Outcome == trace.OutcomeOK {
 		f.ttfts = append(f.ttfts, ttft.Microseconds())

@@ -46,6 +46,12 @@ type Level struct {
 	InFlightAtEnd int32 `json:"in_flight_at_end"`
 	// ConnsOpened counts connections dialled during the level.
 	ConnsOpened int64 `json:"conns_opened"`
+	// Within is what happened inside the window, whenever it was due; nil in runs
+	// of versions that did not count it.
+	Within *WindowEvents `json:"within,omitempty"`
+	// Prefix is what prompts had in common with those sent before; nil in runs
+	// of versions that did not count it.
+	Prefix *PrefixReuse `json:"prefix,omitempty"`
 	// ClientCPUShare is the load generator's CPU time ÷ (window × its cores);
 	// nil where the system does not tell.
 	ClientCPUShare *float64 `json:"client_cpu_share"`
@@ -54,6 +60,67 @@ type Level struct {
 	Invalid []string `json:"invalid,omitempty"`
 	// Warnings are doubts that do not void the level.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// WindowEvents counts what happened in a level's window by when it happened. A
+// request that was due in the warm-up has a part of its answer in the window,
+// and one that ends in the drain has only a part of it there.
+type WindowEvents struct {
+	// Answered are the answers (outcome ok) that ended in the window.
+	Answered int64 `json:"answered"`
+	// OutputTokens are the tokens that arrived in it, see
+	// [Record.OutputTokensWithin]; Uncounted are the answers that brought output
+	// in it whose tokens nobody counted.
+	OutputTokens float64 `json:"output_tokens"`
+	Uncounted    int64   `json:"uncounted"`
+}
+
+// Take counts what an exchange did in the level's window.
+func (w *WindowEvents) Take(l *Level, r *Record) {
+	n, ok := r.OutputTokensWithin(l.StartUnixNs, l.EndUnixNs)
+	w.OutputTokens += n
+	if !ok {
+		w.Uncounted++
+	}
+	if r.Outcome == OutcomeOK && r.TEndUs != nil && l.InWindow(r.StartUnixNs+*r.TEndUs*1000) {
+		w.Answered++
+	}
+}
+
+// PrefixReuse compares what a cache of prompts could have served with what it
+// did, over the requests due in a level's window that were sent.
+type PrefixReuse struct {
+	// PlannedTokens are those of the prompts; RepeatedTokens are those of them
+	// that a prompt sent before in the run began with as well: what a cache
+	// without limits would serve. Both 0 = not known: there was no room to
+	// follow all prompts.
+	PlannedTokens  int64 `json:"planned_tokens"`
+	RepeatedTokens int64 `json:"repeated_tokens"`
+	// ReportedTokens are the prompt tokens of the answers whose usage tells how
+	// many of them came from a cache, and CachedTokens are these.
+	ReportedTokens int64 `json:"reported_tokens"`
+	CachedTokens   int64 `json:"cached_tokens"`
+}
+
+// Expected is the share of the prompts' tokens that a cache without limits
+// would serve, in [0, 1]; nil where it is not known.
+func (p *PrefixReuse) Expected() *float64 { return p.share(p.RepeatedTokens, p.PlannedTokens) }
+
+// Observed is the share that the answers' usage says was served from a cache,
+// in [0, 1]; nil where none told.
+func (p *PrefixReuse) Observed() *float64 { return p.share(p.CachedTokens, p.ReportedTokens) }
+
+func (*PrefixReuse) share(part, whole int64) *float64 {
+	if whole == 0 {
+		return nil
+	}
+	return new(float64(part) / float64(whole))
+}
+
+// Add counts another's prompts in.
+func (p *PrefixReuse) Add(o *PrefixReuse) {
+	p.PlannedTokens, p.RepeatedTokens = p.PlannedTokens+o.PlannedTokens, p.RepeatedTokens+o.RepeatedTokens
+	p.ReportedTokens, p.CachedTokens = p.ReportedTokens+o.ReportedTokens, p.CachedTokens+o.CachedTokens
 }
 
 // InWindow reports whether a start, on the run's clock, is measured by the

@@ -57,12 +57,44 @@ func textLevels(b *strings.Builder, a *analyzer.Analysis) {
 			rate(l.GoodputPerS), levelNotes(l))
 	}
 	_ = t.Flush() // a strings.Builder does not fail
+	textPrefixes(b, a)
 	for i := range a.Levels {
 		for _, reason := range a.Levels[i].Reasons {
 			if a.Levels[i].Judged {
 				fmt.Fprintf(b, "  %s/s: %s\n", rate(&a.Levels[i].OfferedPerS), reason)
 			}
 		}
+	}
+}
+
+// textPrefixes says how much of the prompts a prefix cache could serve and did,
+// over all levels; the levels' own are in analysis.json and report.html.
+func textPrefixes(b *strings.Builder, a *analyzer.Analysis) {
+	var parts []string
+	for _, p := range []struct {
+		name string
+		of   func(*analyzer.Level) *float64
+	}{
+		{"expected", func(l *analyzer.Level) *float64 { return l.PrefixExpectedShare }},
+		{"by usage", func(l *analyzer.Level) *float64 { return l.PrefixUsageShare }},
+		{"by the server's counters", func(l *analyzer.Level) *float64 { return l.PrefixHitShare }},
+	} {
+		var low, high *float64
+		for i := range a.Levels {
+			v := p.of(&a.Levels[i])
+			if v != nil && (low == nil || *v < *low) {
+				low = v
+			}
+			if v != nil && (high == nil || *v > *high) {
+				high = v
+			}
+		}
+		if low != nil {
+			parts = append(parts, p.name+" "+interval(low, high, percent))
+		}
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(b, "  prefix hits of the levels: %s\n", strings.Join(parts, ", "))
 	}
 }
 

@@ -100,6 +100,9 @@ func (m *liveModel) View() tea.View {
 
 func (m *liveModel) text() string {
 	p := &m.last
+	if p.Priming {
+		return primingLine(*p) + "\n"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "level %d/%s   %d of %d requests ended   %s left\n",
 		p.LevelsDone+1, levels(p.Levels), p.Finished, p.Scheduled, m.total(*p).Round(time.Second))

@@ -34,12 +34,19 @@ func (r *replayProgress) show(p replayer.Progress) {
 	switch {
 	case r.live != nil:
 		r.live.show(p)
+	case p.Priming:
+		r.ui.progress("%s%s", r.prefix, primingLine(p))
 	case p.Done:
 		r.ui.say("%s%s", r.prefix, levelLine(p))
 	default:
 		r.ui.progress("%slevel %d/%s %.4g/s: %d of %d ended, %d in flight, errors %d, sheds %d, %s left", r.prefix,
 			p.LevelsDone+1, levels(p.Levels), p.Level.OfferedPerS, p.Finished, p.Scheduled, p.InFlight, p.Errors, p.Sheds, r.left(p).Round(time.Second))
 	}
+}
+
+// primingLine is how far the filling of the cache is.
+func primingLine(p replayer.Progress) string {
+	return fmt.Sprintf("filling the cache before the first level: %d of %d prompts sent", p.Sent, p.Scheduled)
 }
 
 // levelLine sums up a level that is done.

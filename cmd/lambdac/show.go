@@ -95,6 +95,9 @@ func printSummary(w io.Writer, path string, s *analyzer.Summary) error {
 	if s.Prefix.SeenShare != nil {
 		line(&b, "prefix", fmt.Sprintf("%.1f %% of %d blocks seen before", *s.Prefix.SeenShare*100, s.Prefix.Blocks))
 	}
+	if s.Prefix.CachedShare != nil {
+		line(&b, "cache", fmt.Sprintf("%.1f %% of the prompt tokens served from one, by usage", *s.Prefix.CachedShare*100))
+	}
 	line(&b, "sessions", fmt.Sprintf("%d with %d exchanges, %d tenants", s.Sessions.Sessions, s.Sessions.InSession, s.Sessions.Tenants))
 	line(&b, "bytes", bytesLine(&s.Bytes))
 	if len(s.Losses) > 0 {
