@@ -185,7 +185,7 @@ type LambdaC struct {
 	High    *float64 `json:"high"`
 	// Confidence of the interval, 0.95.
 	Confidence float64 `json:"confidence"`
-	// Family is const, loglinear, onset, step, logistic, shed or queue; nil
+	// Family is const, loglinear, onset, step, logistic, shed, queue or loss; nil
 	// where none was published. For shed and queue the point is the capacity.
 	Family *string `json:"family"`
 	// Epsilon0 is the error rate below λc; Delta the load over which it grows

@@ -52,7 +52,7 @@ func TestAnalyzeShedding(t *testing.T) {
 	if a.Validity.Verdict != trace.Valid {
 		t.Errorf("validity: %+v", a.Validity)
 	}
-	if len(a.Levels) != 9 || len(a.Curve) == 0 || len(a.Families) != 7 {
+	if len(a.Levels) != 9 || len(a.Curve) == 0 || len(a.Families) != 8 {
 		t.Errorf("%d levels, %d curve points, %d families", len(a.Levels), len(a.Curve), len(a.Families))
 	}
 }

@@ -23,10 +23,15 @@ type ranked struct {
 
 // rank fits every family to all loads and sorts them by AICc, families that do
 // not apply to the loop last. In closed loop the load is the number in flight,
-// where a server that sheds has no 1 − c/λ.
+// where a server that sheds has no 1 − c/λ. A loss system is a family only where
+// no line of waiting requests was seen.
 func (t *transition) rank() {
 	t.families = nil
-	for _, s := range stats.Shapes {
+	shapes := stats.Shapes
+	if !t.closed && !t.sample.line.seen {
+		shapes = append(slices.Clip(shapes), stats.ShapeLoss)
+	}
+	for _, s := range shapes {
 		m, err := stats.FitShape(t.counts, s)
 		if err != nil {
 			continue

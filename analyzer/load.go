@@ -115,6 +115,7 @@ type sample struct {
 	unsteady []float64
 	// invalid counts the runs of loads of which none can be judged.
 	invalid int
+	line    line
 }
 
 // failures selects what is counted as failure.
@@ -126,7 +127,7 @@ func hardFailures(t classTally) int64 { return t.errors }
 
 // sampleOf counts one kind of failure over the judged loads that were steady.
 func sampleOf(loads []*load, count failures) sample {
-	var s sample
+	s := sample{line: lineOf(loads)}
 	for _, l := range loads {
 		if !l.valid() {
 			s.invalid += len(l.all)

@@ -91,27 +91,44 @@ func (t *transition) capacity(f ranked) stats.OpenInterval {
 // the intervals of all capacity families that fit as well, and of the queue in
 // any case: a queue of unknown length contains the server that sheds, and
 // AICc at nine loads charges 4.8 for that length, so "shed" often wins where a
-// short queue is true, with intervals that cover 0.7 (measured).
+// short queue is true, with intervals that cover 0.7 (measured). Where no line was
+// seen, a service without any waiting room joins: its capacity is a few percent
+// above what the queue's curve says and below what Erlang's says, so that the
+// point is their mean.
 func (t *transition) publishCapacity() {
 	best := t.families[0]
 	hull := t.capacity(best)
+	var joined []*ranked
+	without := false
 	for i := range t.families {
 		f := &t.families[i]
-		if !f.model.Shape.HasCapacity() || f.delta > separableAbove && f.model.Shape != stats.ShapeQueue {
+		if !t.joins(f) {
 			continue
 		}
 		interval := t.capacity(*f)
 		f.interval = &interval
+		if f.model.Shape == stats.ShapeLoss {
+			without = true
+			interval.High *= t.sample.line.turn()
+		}
 		hull = hull.Union(interval)
+		joined = append(joined, f)
+	}
+	point := best.model.Lambda
+	if without {
+		point = averaged(joined, t.sample.line.turn())
 	}
 	t.dispersion, t.from = t.dispersionOf(best.model, t.counts)
 	t.c.Family = new(best.model.Shape.String())
 	t.c.Epsilon0 = finite(best.model.Epsilon0)
-	t.c.Point = finite(best.model.Lambda)
+	t.c.Point = finite(point)
 	t.c.Low, t.c.High = openEnds(hull)
 	t.fitted, t.fit = t.counts, &best.model
 	t.model, t.upTo = best.model.Rate, t.counts.X[len(t.counts.X)-1]
 	t.c.Reason = "the capacity beyond which requests are refused"
+	if without {
+		t.c.Reason += ", be it with a queue or, since requests were not seen to wait in one, with none: the interval holds both"
+	}
 	if last := t.upTo; best.model.Lambda > last || best.model.Lambda < t.counts.X[0] {
 		t.c.Reason += ", extrapolated beyond the loads that were run"
 	}

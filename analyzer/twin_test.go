@@ -21,7 +21,7 @@ func twinRun(tb testing.TB, p twin.Params, mix twin.Mix, load, hold float64, see
 	const second = 1e9
 	start, end := int64(2*second), int64((2+hold)*second)
 	r := newRun(trace.Level{OfferedPerS: load, StartUnixNs: start, EndUnixNs: end}, deadlines{}, objectives)
-	arrivals := make(map[uint64]int64)
+	arrivals, tokens := make(map[uint64]int64), make(map[uint64]int)
 	id := uint64(0)
 	for at := rng.ExpFloat64() / load; at < 2+hold; at += rng.ExpFloat64() / load {
 		job := mix.Jobs[rng.IntN(len(mix.Jobs))]
@@ -30,7 +30,7 @@ func twinRun(tb testing.TB, p twin.Params, mix twin.Mix, load, hold float64, see
 		if err := engine.Submit(job); err != nil {
 			tb.Fatal(err)
 		}
-		arrivals[id] = job.ArriveNs
+		arrivals[id], tokens[id] = job.ArriveNs, job.OutputTokens
 	}
 	first := make(map[uint64]int64)
 	for _, ev := range engine.Advance(end + 60*second) {
@@ -47,6 +47,7 @@ func twinRun(tb testing.TB, p twin.Params, mix twin.Mix, load, hold float64, see
 			w.Outcome, w.StatusCode = trace.OutcomeHTTPError, new(int32(ev.Status))
 		} else if t, ok := first[ev.Job]; ok {
 			w.TFirstTokenUs = new((t - at) / 1000)
+			w.OutputTokens = new(int64(tokens[ev.Job]))
 		}
 		if r.level.InWindow(at) {
 			r.level.Scheduled++
@@ -88,6 +89,18 @@ func twinCases() []twinCase {
 		p.MaxQueue = 64
 		return p
 	}
+	without := func(from func(uint64) twin.Params) func(uint64) twin.Params {
+		return func(seed uint64) twin.Params {
+			p := from(seed)
+			p.MaxQueue = 0
+			return p
+		}
+	}
+	one := func(seed uint64) twin.Params {
+		p := twin.DemoParams(seed)
+		p.MaxQueue = 1
+		return p
+	}
 	return []twinCase{
 		{"demo", twin.DemoParams, 1, 10, 200},
 		{"demo, three runs a load", twin.DemoParams, 3, 2, 50},
@@ -95,6 +108,11 @@ func twinCases() []twinCase {
 		{"64 running, 128 waiting, three runs a load", many, 3, 0, 30},
 		{"8 running, 64 waiting", long, 1, 4, 50},
 		{"8 running, 64 waiting, three runs a load", long, 3, 0, 30},
+		{"8 running, no queue", without(twin.DemoParams), 1, 10, 200},
+		{"8 running, no queue, three runs a load", without(twin.DemoParams), 3, 0, 30},
+		{"8 running, one may wait", one, 1, 0, 100},
+		{"64 running, no queue", without(many), 1, 4, 100},
+		{"64 running, no queue, three runs a load", without(many), 3, 0, 30},
 	}
 }
 
@@ -138,7 +156,11 @@ func (c twinCase) width(t *testing.T, seed uint64) *float64 {
 	}
 	got := judgeTransition(sampleOf(groupLoads(runs, false), allFailures), false, 1).c
 	if got.Low == nil || got.High == nil || *got.Low > truth.Value || *got.High < truth.Value {
-		t.Logf("seed %d: truth %.2f, got %s %s %s", seed, truth.Value, got.Verdict, got.Missing, got.Reason)
+		lo, hi := 0.0, 0.0
+		if got.Low != nil && got.High != nil {
+			lo, hi = *got.Low/truth.Value, *got.High/truth.Value
+		}
+		t.Logf("seed %d: truth %.2f, got %s %s %s; %.3f to %.3f of it", seed, truth.Value, got.Verdict, got.Missing, got.Reason, lo, hi)
 		return nil
 	}
 	return new((*got.High - *got.Low) / truth.Value)

@@ -11,15 +11,15 @@ type Capacity struct {
 	Interval OpenInterval
 }
 
-// FitCapacity fits [ShapeShed] or [ShapeQueue] and the profile interval of the
+// FitCapacity fits a shape that has one ([Shape.HasCapacity]) and the profile interval of the
 // capacity {c : D(c) − D(ĉ) ≤ cut}. The capacity is searched from λ₁/4 to
-// 4·λ_m; an end at the border is open. Every profile point of the queue
-// restarts its search of K on a grid: one warm start finds wrong peaks, and
+// 4·λ_m; an end at the border is open. Every profile point of a
+// queue restarts its search of K on a grid: one warm start finds wrong peaks, and
 // such intervals cover 0.28 to 0.70 (calibrated).
 //
 // Errors match [ErrInput].
 func FitCapacity(c Counts, s Shape, cut float64) (Capacity, error) {
-	if s != ShapeShed && s != ShapeQueue {
+	if !s.HasCapacity() {
 		return Capacity{}, fmt.Errorf("fit capacity: %w: %v has none", ErrInput, s)
 	}
 	m, err := FitShape(c, s)
@@ -59,7 +59,7 @@ func (f *capacityFit) profileOf(s Shape) func(float64) float64 {
 	if s == ShapeShed {
 		return func(capacity float64) float64 { _, ll := f.shed(capacity); return ll }
 	}
-	return func(capacity float64) float64 { return f.queue(capacity, 1e-4).LogLik }
+	return func(capacity float64) float64 { return f.sized(s, capacity, 1e-4).LogLik }
 }
 
 func (f *capacityFit) shed(capacity float64) (eps0, logLik float64) {
@@ -69,9 +69,13 @@ func (f *capacityFit) shed(capacity float64) (eps0, logLik float64) {
 	return fitFloor(f.counts, f.h)
 }
 
-func (f *capacityFit) blocked(capacity, k float64) (eps0, logLik float64) {
+func (f *capacityFit) blocked(s Shape, capacity, k float64) (eps0, logLik float64) {
 	for i, x := range f.counts.X {
-		f.h[i] = QueueBlocking(x/capacity, k)
+		if s == ShapeLoss {
+			f.h[i] = LossBlocking(x/capacity*k, k)
+		} else {
+			f.h[i] = QueueBlocking(x/capacity, k)
+		}
 	}
 	return fitFloor(f.counts, f.h)
 }
@@ -82,10 +86,11 @@ const (
 	logBufferStep = 0.42
 )
 
-// queue maximizes over K and ε0 for one capacity; tolerance is that of log K.
-func (f *capacityFit) queue(capacity, tolerance float64) Model {
+// sized maximizes over K and ε0 of a queue or a loss system for one capacity;
+// tolerance is that of log K.
+func (f *capacityFit) sized(s Shape, capacity, tolerance float64) Model {
 	at := func(logK float64) float64 {
-		_, ll := f.blocked(capacity, math.Exp(logK))
+		_, ll := f.blocked(s, capacity, math.Exp(logK))
 		return ll
 	}
 	best, top := 0.0, math.Inf(-1)
@@ -99,7 +104,7 @@ func (f *capacityFit) queue(capacity, tolerance float64) Model {
 		logK = best
 	}
 	k := math.Exp(logK)
-	eps0, ll := f.blocked(capacity, k)
+	eps0, ll := f.blocked(s, capacity, k)
 	return Model{Epsilon0: eps0, Lambda: capacity, Width: k, LogLik: ll}
 }
 
@@ -110,10 +115,14 @@ func fitShed(c Counts) Model {
 	return Model{Epsilon0: eps0, Lambda: lambda, Width: math.NaN(), LogLik: top}
 }
 
-func fitQueue(c Counts) Model {
+func fitQueue(c Counts) Model { return fitSized(c, ShapeQueue) }
+
+func fitLoss(c Counts) Model { return fitSized(c, ShapeLoss) }
+
+func fitSized(c Counts, s Shape) Model {
 	f := newCapacityFit(c)
-	lambda, _ := scan(f.grid(), f.profileOf(ShapeQueue)).peak()
-	return f.queue(lambda, 1e-9)
+	lambda, _ := scan(f.grid(), f.profileOf(s)).peak()
+	return f.sized(s, lambda, 1e-9)
 }
 
 // fitLogistic searches the midpoint on a grid and log s for each, then both by

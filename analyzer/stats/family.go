@@ -23,18 +23,22 @@ const (
 	ShapeShed
 	// ShapeQueue: ε0 + (1−ε0)·[QueueBlocking](λ/c, K).
 	ShapeQueue
+	// ShapeLoss: ε0 + (1−ε0)·[LossBlocking](K·λ/c, K).
+	ShapeLoss
 )
 
-// Shapes are all shapes.
+// Shapes are those that every error rate is compared with. A loss system is none
+// of them: where a short queue is true it fits as well, with a capacity that is a
+// few percent too high.
 var Shapes = []Shape{ShapeConst, ShapeLogLinear, ShapeOnset, ShapeStep, ShapeLogistic, ShapeShed, ShapeQueue}
 
-var shapeNames = [...]string{"const", "loglinear", "onset", "step", "logistic", "shed", "queue"}
+var shapeNames = [...]string{"const", "loglinear", "onset", "step", "logistic", "shed", "queue", "loss"}
 
 // String returns the shape's name as in analysis.json.
 func (s Shape) String() string { return shapeNames[s] }
 
 // parameters counts what is fitted.
-func (s Shape) parameters() float64 { return [...]float64{1, 2, 3, 3, 3, 2, 3}[s] }
+func (s Shape) parameters() float64 { return [...]float64{1, 2, 3, 3, 3, 2, 3, 3}[s] }
 
 // Model is one fitted shape.
 type Model struct {
@@ -44,9 +48,9 @@ type Model struct {
 	// Epsilon0 is the rate at low load.
 	Epsilon0 float64
 	// Lambda is λc (onset, step: the middle of the jump), the capacity (shed,
-	// queue) or the midpoint (logistic); NaN for const and loglinear.
+	// queue, loss) or the midpoint (logistic); NaN for const and loglinear.
 	Lambda float64
-	// Width is Δ (onset), s (logistic), or K (queue); NaN elsewhere.
+	// Width is Δ (onset), s (logistic), or K (queue, loss); NaN elsewhere.
 	Width float64
 	// Top is the rate above the jump of a step.
 	Top              float64
@@ -75,6 +79,8 @@ func (m Model) Rate(lambda float64) float64 {
 		return floorRate(ShedShape(lambda, m.Lambda), m.Epsilon0)
 	case ShapeQueue:
 		return floorRate(QueueBlocking(lambda/m.Lambda, m.Width), m.Epsilon0)
+	case ShapeLoss:
+		return floorRate(LossBlocking(lambda/m.Lambda*m.Width, m.Width), m.Epsilon0)
 	default:
 		return m.Epsilon0
 	}
@@ -141,7 +147,7 @@ func FitShape(c Counts, s Shape) (Model, error) {
 	return m, nil
 }
 
-var fitters = [...]func(Counts) Model{fitConst, fitLogLinear, fitOnset, fitStep, fitLogistic, fitShed, fitQueue}
+var fitters = [...]func(Counts) Model{fitConst, fitLogLinear, fitOnset, fitStep, fitLogistic, fitShed, fitQueue, fitLoss}
 
 func fitConst(c Counts) Model {
 	p := c.Failures() / sum(c.N)
@@ -196,4 +202,4 @@ func fitStep(c Counts) Model {
 }
 
 // HasCapacity reports whether the shape's λc is a capacity.
-func (s Shape) HasCapacity() bool { return s == ShapeShed || s == ShapeQueue }
+func (s Shape) HasCapacity() bool { return s == ShapeShed || s == ShapeQueue || s == ShapeLoss }
