@@ -17,7 +17,7 @@ struct stream_key {
 
 #define STREAM_FILTERED 1 // of a connection that is not wanted
 #define STREAM_DOUBT 2    // two connections could be its own: it stays unbound
-#define STREAM_H2 4       // it begins with HTTP/2's preface
+#define STREAM_H2 4       // HTTP/2 speaks on it
 
 // An object of a TLS library, from its first call to its end.
 struct stream {

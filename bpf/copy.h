@@ -95,10 +95,12 @@ static __always_inline void cap_call(struct emission *e)
 
 // Where a call's first n bytes are: in the first of its buffers that is not
 // empty; 0 where that one is shorter.
-static __always_inline __u64 first_bytes(const struct emission *e, __u32 n)
+__noinline __u64 first_bytes(const struct emission *e, __u32 n)
 {
 	struct user_iovec v;
 
+	if (!e)
+		return 0;
 	if (e->len)
 		return e->len < n ? 0 : e->base;
 	for (__u32 i = 0; i < 4 && i < e->iovs; i++) {
@@ -124,6 +126,41 @@ static __always_inline int starts_message(const struct emission *e)
 }
 
 #define H2_HEADER 9 // of a frame
+#define H2_WATCHED (64 << 10) // bytes in which a frame is looked for where the beginning was not seen
+
+// Whether bytes are the beginning of HTTP/2's preface, or of a frame whose type,
+// flags, stream and length go together (RFC 9113, 6).
+__noinline int speaks_h2(__u64 at)
+{
+	__u8 b[H2_HEADER] = {};
+	__u32 n, stream;
+
+	if (!at || bpf_probe_read_user(b, sizeof(b), (const void *)at))
+		return 0;
+	if (b[0] == 'P' && b[1] == 'R' && b[2] == 'I' && b[3] == ' ' && b[4] == '*')
+		return 1;
+	if (b[0] || b[4] & ~0x2d || b[5] & 0x80)
+		return 0;
+	n = b[1] << 8 | b[2];
+	stream = b[5] << 24 | b[6] << 16 | b[7] << 8 | b[8];
+	switch (b[3]) {
+	case 0: // DATA, HEADERS, CONTINUATION
+	case 1:
+	case 9:
+		return stream != 0;
+	case 3: // RST_STREAM
+		return stream && n == 4;
+	case 4: // SETTINGS
+		return !stream && n % 6 == 0;
+	case 6: // PING
+		return !stream && n == 8;
+	case 7: // GOAWAY
+		return !stream && n >= 8;
+	case 8: // WINDOW_UPDATE
+		return n == 4;
+	}
+	return 0;
+}
 
 // What is kept of a call of HTTP/2. Header blocks must be whole, or no later one
 // of the connection could be read: only a call that is one frame with a body's

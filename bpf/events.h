@@ -80,7 +80,7 @@ enum event_source {
 #define CONN_PEER_FIRST 2048 // the other side's FIN came before ours
 #define CONN_RST_IN 4096     // the other side broke it off
 #define CONN_RST_OUT 8192
-#define CONN_H2 16384 // it begins with HTTP/2's preface
+#define CONN_H2 16384 // HTTP/2 speaks on it
 
 #define CHUNK_MAX 32688 // the largest record is 32 KiB
 

@@ -35,19 +35,20 @@ __noinline int note_nested(const struct call *k, struct conn *c)
 	return 0;
 }
 
-// Looks at the first bytes of a direction: whether they are a TLS record's head,
-// of any type where the connection was joined late, which it says, or HTTP/2's
-// preface.
+// Looks at bytes of a direction: whether HTTP/2 speaks, or the first are a TLS
+// record's head, of any type where the connection was joined late, which it says.
 __noinline int recognize(struct conn *c, const struct emission *e)
 {
 	__u8 b[5] = {};
 
-	if (!c || !e || bpf_probe_read_user(b, sizeof(b), (const void *)first_bytes(e, sizeof(b))))
+	if (!c || !e)
 		return 0;
-	if (b[0] == 'P' && b[1] == 'R' && b[2] == 'I' && b[3] == ' ' && b[4] == '*') {
+	if (speaks_h2(first_bytes(e, H2_HEADER))) {
 		c->flags |= CONN_H2;
 		return 0;
 	}
+	if (e->pos || bpf_probe_read_user(b, sizeof(b), (const void *)first_bytes(e, sizeof(b))))
+		return 0;
 	if (c->pos[(e->dir ^ 1) & 1] || b[1] != 3 || b[2] > 4)
 		return 0;
 	if (b[0] == 22 || (c->flags & CONN_LATE && b[0] >= 20 && b[0] <= 23)) {
@@ -55,6 +56,15 @@ __noinline int recognize(struct conn *c, const struct emission *e)
 		return 1;
 	}
 	return 0;
+}
+
+// Whether a call's bytes may tell what the connection speaks: the first of a
+// direction, or early ones of one that was joined late, amid a frame or not.
+static __always_inline int may_tell(const struct conn *c, const struct emission *e)
+{
+	if (c->flags & (CONN_TLS | CONN_FOREIGN | CONN_H2))
+		return 0;
+	return e->pos == 0 || (c->flags & CONN_LATE && e->pos < H2_WATCHED);
 }
 
 // Takes n bytes that a call moved. e has the buffers.
@@ -65,7 +75,7 @@ static __noinline int moved(struct conn *c, struct emission *e, __u32 n, __u32 w
 	e->cookie = c->cookie;
 	e->pos = __sync_fetch_and_add(&c->pos[e->dir & 1], n);
 	e->call = e->left = n;
-	if (!why && e->pos == 0 && !(c->flags & (CONN_TLS | CONN_FOREIGN)) && recognize(c, e))
+	if (!why && may_tell(c, e) && recognize(c, e))
 		send_event(c, EVENT_TLS, e->dir, 0);
 	if (nest_on && c->flags & CONN_TLS && !(c->flags & CONN_BOUND))
 		note_cipher(c, e, n);

@@ -139,16 +139,6 @@ static __noinline __u64 cookie_of(__u32 fd)
 	return c->cookie;
 }
 
-// Whether bytes are the beginning of HTTP/2's preface.
-static __always_inline int is_preface(__u64 at)
-{
-	__u8 b[5] = {};
-
-	if (bpf_probe_read_user(b, sizeof(b), (const void *)at))
-		return 0;
-	return b[0] == 'P' && b[1] == 'R' && b[2] == 'I' && b[3] == ' ' && b[4] == '*';
-}
-
 // Sends the n bytes of plaintext that a call moved.
 __noinline int send_plain(struct stream_key *key, const struct tls_call *call, __u32 n)
 {
@@ -180,7 +170,7 @@ __noinline int send_plain(struct stream_key *key, const struct tls_call *call, _
 	e.generation = s->generation;
 	e.base = call->buf;
 	e.len = e.call = e.left = n;
-	if (e.pos == 0 && is_preface(call->buf))
+	if (n >= H2_HEADER && e.pos < H2_WATCHED && !(s->flags & STREAM_H2) && speaks_h2(call->buf))
 		s->flags |= STREAM_H2;
 	e.h2 = s->flags & STREAM_H2;
 	emit_call(&e, &s->skipped[e.dir & 1]);

@@ -187,6 +187,35 @@ func TestEBPFLadderHTTP2(t *testing.T) {
 	}
 }
 
+// TestEBPFLadderJoined: a connection of HTTP/2 that was open before is known by
+// its frames, so that its header blocks are kept under pressure too: each later
+// exchange has its status.
+func TestEBPFLadderJoined(t *testing.T) {
+	addr, _ := startPeer(t, "speak")
+	var src *ebpfSource
+	var r *running
+	talkJoined(t, addr, true, func() {
+		src = openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}}).(*ebpfSource)
+		if err := src.kernel.SetLadder(bpf.StartsOnly); err != nil {
+			t.Fatal(err)
+		}
+		r = startRecording(t, src, Config{})
+	})
+	got, rep := r.stop()
+	checkIdentity(t, src, rep)
+	versions, statuses := make(map[string]int), make(map[string]int)
+	for _, x := range got.list {
+		versions[x.Record.HTTPVersion]++
+		statuses[deref(x.Record.StatusCode)]++
+	}
+	if diff := cmp.Diff(map[string]int{"2": 5}, versions); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	if statuses["200"] != 4 { // the head of the one under way came before
+		t.Errorf("statuses %v", statuses)
+	}
+}
+
 // TestEBPFLadder steps through what is left out under pressure: arrivals,
 // routes, lengths and statuses stay.
 func TestEBPFLadder(t *testing.T) {
