@@ -38,16 +38,16 @@ const (
 const costTable = "LAMBDAC_COST_TABLE"
 
 // BenchmarkTarget measures the CPU and the lateness of a service that writes
-// 50,000 events a second on 1,000 streams, or with TLS, of which two cores do
-// not bear as many under probes, 10,000 on 200, with and without `lambdac record`
-// beside it, and what that takes itself. Percentages are of one core. What is
+// 50,000 events a second on 1,000 streams, or with TLS (Go's, or OpenSSL's in
+// Python), of which two cores do not bear as many under probes, 10,000 on 200,
+// with and without `lambdac record` beside it, and what that takes itself. Percentages are of one core. What is
 // added is the median of the differences within pairs; its bounds are the least
 // and the greatest of them, which hold the true median between them with a
 // probability of 1 - 2^(1-pairs), 97 % for six. A minute each.
 func BenchmarkTarget(b *testing.B) {
 	testenv.Root(b)
 	binary := buildBinary(b)
-	for _, kind := range []string{"plain", "tls"} {
+	for _, kind := range []string{"plain", "tls", "openssl"} {
 		b.Run(kind, func(b *testing.B) {
 			for b.Loop() {
 				compareTarget(b, binary, kind)
@@ -85,7 +85,7 @@ type comparison struct {
 
 func compareTarget(b *testing.B, binary, kind string) {
 	streams := 1000
-	if kind == "tls" {
+	if kind != "plain" {
 		streams = 200
 	}
 	t := startTarget(b, kind, 20*time.Millisecond)
@@ -200,13 +200,22 @@ type startedTarget struct {
 	out        *bufio.Reader
 }
 
-func startTarget(b *testing.B, kind string, every time.Duration) *startedTarget {
+func targetCommand(b *testing.B, kind string, every time.Duration) *exec.Cmd {
 	b.Helper()
+	if kind == "openssl" {
+		return opensslCommand(b, every)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
-	cmd := &exec.Cmd{Path: self, Args: []string{"ssetarget", kind, every.String()}, Stderr: os.Stderr}
+	return &exec.Cmd{Path: self, Args: []string{"ssetarget", kind, every.String()}}
+}
+
+func startTarget(b *testing.B, kind string, every time.Duration) *startedTarget {
+	b.Helper()
+	cmd := targetCommand(b, kind, every)
+	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -261,7 +270,7 @@ func (t *startedTarget) open(b *testing.B, n int) (end func()) {
 		}
 		conns[i] = raw
 		asked := raw
-		if t.kind == "tls" {
+		if t.kind != "plain" {
 			asked = tls.Client(raw, &tls.Config{InsecureSkipVerify: true, CurvePreferences: []tls.CurveID{tls.X25519}})
 		}
 		if _, err := io.WriteString(asked, "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"); err != nil {

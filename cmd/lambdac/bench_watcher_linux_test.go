@@ -39,7 +39,7 @@ func watch(b *testing.B, binary string, t *startedTarget, kind string) *watcher 
 	}
 	w := &watcher{out: filepath.Join(b.TempDir(), "trace")}
 	args := []string{"record", "--ebpf", "--port", port, "-o", w.out}
-	if kind == "tls" {
+	if kind != "plain" {
 		args = append(args, "--tls")
 	}
 	w.cmd = exec.Command(binary, args...)
