@@ -36,7 +36,7 @@ func azureDialect(layout, example string) func(*scan) error {
 			if !ok {
 				return nil, fmt.Sprintf("TIMESTAMP %q: want a time such as %s", clip(f[0]), example)
 			}
-			r, msg := countedRow(at, "ContextTokens", f[1], "GeneratedTokens", f[2])
+			r, msg := countedRow(s, at, "ContextTokens", f[1], "GeneratedTokens", f[2])
 			if r == nil || f[3] == "" {
 				return r, msg
 			}
@@ -51,7 +51,7 @@ func azureDialect(layout, example string) func(*scan) error {
 }
 
 // countedRow is a record from an arrival and two columns of token counts.
-func countedRow(startNs int64, inName, in, outName, out string) (*trace.Record, string) {
+func countedRow(s *scan, startNs int64, inName, in, outName, out string) (*trace.Record, string) {
 	input, err := parseCount(in)
 	if err != nil {
 		return nil, inName + " " + err.Error()
@@ -60,14 +60,5 @@ func countedRow(startNs int64, inName, in, outName, out string) (*trace.Record, 
 	if err != nil {
 		return nil, outName + " " + err.Error()
 	}
-	return lengths(startNs, input, output), ""
-}
-
-// lengths is a record of which only arrival and token counts are known.
-func lengths(startNs, input, output int64) *trace.Record {
-	return &trace.Record{
-		Arrival: trace.Arrival{StartUnixNs: startNs},
-		Usage:   trace.Usage{InputTokens: &input, OutputTokens: &output, RawInputTokens: &input, RawOutputTokens: &output},
-		Result:  trace.Result{Outcome: trace.OutcomeUnknown},
-	}
+	return s.lengths(startNs, input, output), ""
 }

@@ -1,9 +1,7 @@
 package datasets
 
 import (
-	"fmt"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"math"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -23,21 +21,33 @@ func bailian() format {
 		timeBase: trace.TimeRelative,
 		unit:     "s",
 		assumed:  assumedChat,
+		clock:    jsonClock("timestamp"),
 		scan: func(s *scan) error {
 			roots := chatRoots{}
-			return jsonLines(s, func(in *bailianLine) (*trace.Record, string) { return bailianRow(s, in, roots) })
+			return jsonLines(s, readBailian, func(in *bailianLine) (*trace.Record, string) { return bailianRow(s, in, roots) })
 		},
 	}
 }
 
 type bailianLine struct {
-	ChatID       *int64         `json:"chat_id"`
-	ParentChatID *int64         `json:"parent_chat_id"`
-	Timestamp    jsontext.Value `json:"timestamp"`
-	InputLength  *int64         `json:"input_length"`
-	OutputLength *int64         `json:"output_length"`
-	Turn         *int32         `json:"turn"`
-	HashIDs      blockIDs       `json:"hash_ids"`
+	counted
+	chatID, parentChatID, turn optional
+}
+
+func readBailian(in *jsonReader, to *bailianLine) {
+	for name := range in.members() {
+		switch {
+		case to.read(in, name):
+		case string(name) == "chat_id":
+			to.chatID = in.int()
+		case string(name) == "parent_chat_id":
+			to.parentChatID = in.int()
+		case string(name) == "turn":
+			to.turn = in.int()
+		default:
+			in.skip()
+		}
+	}
 }
 
 // chatRoots maps a chat to the first of its conversation: 16 bytes a row are
@@ -45,30 +55,25 @@ type bailianLine struct {
 type chatRoots map[int64]int64
 
 func bailianRow(s *scan, in *bailianLine, roots chatRoots) (*trace.Record, string) {
-	if in.ChatID == nil {
+	if !in.chatID.known {
 		return nil, "no chat_id"
 	}
-	rec, msg := arrivalAndLengths(s, in.Timestamp, in.InputLength, in.OutputLength)
-	if rec == nil {
+	r, msg := in.record(s, bailianBlock)
+	if r == nil {
 		return nil, msg
 	}
-	if msg := setBlocks(rec, in.HashIDs, bailianBlock); msg != "" {
-		return nil, msg
-	}
-	root := *in.ChatID
-	if in.ParentChatID != nil && *in.ParentChatID >= 0 {
-		rec.ParentRequestID = new(chatName(*in.ParentChatID))
+	chat, root := in.chatID.n, in.chatID.n
+	if parent := in.parentChatID; parent.known && parent.n >= 0 {
+		r.ParentRequestID = new(numbered("chat-", parent.n))
 		var seen bool
-		if root, seen = roots[*in.ParentChatID]; !seen { // its parent was before the trace
-			root = *in.ParentChatID
+		if root, seen = roots[parent.n]; !seen { // its parent was before the trace
+			root = parent.n
 		}
 	}
-	roots[*in.ChatID] = root
-	rec.RequestID, rec.SessionID = chatName(*in.ChatID), new(chatName(root))
-	if in.Turn != nil && *in.Turn >= 1 {
-		rec.Turn = new(*in.Turn - 1)
+	roots[chat] = root
+	r.RequestID, r.SessionID = numbered("chat-", chat), new(numbered("chat-", root))
+	if in.turn.n >= 1 && in.turn.n <= math.MaxInt32 {
+		r.Turn = new(int32(in.turn.n - 1))
 	}
-	return rec, ""
+	return r, ""
 }
-
-func chatName(id int64) string { return fmt.Sprintf("chat-%d", id) }

@@ -29,27 +29,27 @@ func scanBurstGPT(s *scan) error {
 		may:  []string{"Session ID", "Elapsed time"},
 	}
 	return s.csv(columns, func(f []string) (*trace.Record, string) {
-		at, ok := decimalNs(f[0], s.unit)
+		at, ok := decimalNs([]byte(f[0]), s.unit)
 		if !ok || at < 0 {
 			return nil, fmt.Sprintf("Timestamp %q: want seconds, 0 or more", clip(f[0]))
 		}
-		r, msg := countedRow(at, "Request tokens", f[2], "Response tokens", f[3])
+		r, msg := countedRow(s, at, "Request tokens", f[2], "Response tokens", f[3])
 		if r == nil {
 			return nil, msg
 		}
 		if *r.OutputTokens == 0 {
 			r.Outcome = trace.OutcomeFailedUnknown
 		}
-		r.RequestModel = word(f[1])
+		r.RequestModel = s.word([]byte(f[1]))
 		if f[6] != "" {
-			r.SessionID = s.pseudonym(f[6])
+			r.SessionID = s.pseudonym([]byte(f[6]))
 		}
 		if f[7] != "" {
-			elapsed, ok := decimalNs(f[7], time.Second)
+			elapsed, ok := decimalNs([]byte(f[7]), time.Second)
 			if !ok || elapsed < 0 {
 				return nil, fmt.Sprintf("Elapsed time %q: want seconds, 0 or more", clip(f[7]))
 			}
-			r.TEndUs = new(elapsed / 1000)
+			r.TEndUs = s.number(elapsed / 1000)
 		}
 		return r, ""
 	})

@@ -5,9 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -62,6 +59,7 @@ const (
 func scanEditor(s *scan) error {
 	var at []int // column of each cell; nil = JSON lines
 	var cells []string
+	var object jsonReader
 	header := true
 	return s.lines(func(line int64, raw []byte) error {
 		text := string(raw)
@@ -75,7 +73,7 @@ func scanEditor(s *scan) error {
 			return err
 		case at == nil:
 			header = false
-			if msg := editorObject(raw, &fields); msg != "" {
+			if msg := editorObject(&object, raw, &fields); msg != "" {
 				return s.bad(line, msg)
 			}
 		default:
@@ -127,43 +125,41 @@ func editorColumn(name string) int {
 }
 
 // editorObject reads one line of JSON.
-func editorObject(text []byte, fields *[editorColumns]string) string {
-	object := map[string]jsontext.Value{}
-	if err := json.Unmarshal(text, &object, jsonOptions()); err != nil {
-		return jsonFault(err)
-	}
-	for name, v := range object {
-		c := editorColumn(name)
-		if c < 0 || string(v) == "null" {
-			continue
+func editorObject(in *jsonReader, text []byte, fields *[editorColumns]string) string {
+	in.reset(text)
+	for name := range in.members() {
+		c := editorColumn(string(name))
+		switch kind := in.kind(); {
+		case c < 0 || kind == 'n':
+			in.skip()
+		case kind == '"':
+			fields[c] = string(in.string())
+		case kind == '{' || kind == '[':
+			in.otherThan("a value of its own")
+		default:
+			fields[c] = string(in.value())
 		}
-		text := string(v)
-		if v.Kind() == '"' {
-			if json.Unmarshal(v, &text, jsonOptions()) != nil {
-				return name + ": no text"
-			}
-		}
-		fields[c] = text
 	}
-	return ""
+	in.end()
+	return in.message()
 }
 
 func editorRow(s *scan, f *[editorColumns]string) (*trace.Record, string) {
-	at, ok := decimalNs(f[editorTime], s.unit)
+	at, ok := decimalNs([]byte(f[editorTime]), s.unit)
 	if !ok {
 		if at, ok = dateNs(time.RFC3339, f[editorTime]); !ok {
 			return nil, fmt.Sprintf("timestamp %q: want a number, or a date such as 2026-03-01T09:30:00.120Z", clip(f[editorTime]))
 		}
 	}
-	r := &trace.Record{}
-	r.StartUnixNs, r.Outcome, r.Vantage = at, trace.OutcomeUnknown, trace.VantageClient
+	r := s.blank(at)
+	r.Outcome, r.Vantage = trace.OutcomeUnknown, trace.VantageClient
 	r.APIKind = trace.KindOpenAICompletions
-	r.RequestModel = word(f[editorModel])
+	r.RequestModel = s.word([]byte(f[editorModel]))
 	if f[editorSession] != "" {
-		r.SessionID = s.pseudonym(f[editorSession])
+		r.SessionID = s.pseudonym([]byte(f[editorSession]))
 	}
 	if f[editorUser] != "" {
-		r.TenantID = s.pseudonym(f[editorUser])
+		r.TenantID = s.pseudonym([]byte(f[editorUser]))
 	}
 	return editorNumbers(r, f)
 }
@@ -191,7 +187,7 @@ func editorNumbers(r *trace.Record, f *[editorColumns]string) (*trace.Record, st
 		r.Messages = []trace.Message{{Role: trace.RolePrompt, Bytes: int32(n)}}
 	}
 	if f[editorLatency] != "" {
-		ns, ok := decimalNs(f[editorLatency], time.Millisecond)
+		ns, ok := decimalNs([]byte(f[editorLatency]), time.Millisecond)
 		if !ok || ns < 0 {
 			return nil, fmt.Sprintf("latency_ms %q: want milliseconds, 0 or more", clip(f[editorLatency]))
 		}

@@ -50,6 +50,23 @@ type otelResourceSpans struct {
 	Scopes   []otelScopeSpans `json:"scopeSpans"`
 }
 
+type otelAttribute struct {
+	Key   string    `json:"key"`
+	Value otelValue `json:"value"`
+}
+
+type otelValue struct {
+	String *string        `json:"stringValue,omitzero"`
+	Int    jsontext.Value `json:"intValue,omitzero"`
+	Double *float64       `json:"doubleValue,omitzero"`
+	Bool   *bool          `json:"boolValue,omitzero"`
+	Array  *otelArray     `json:"arrayValue,omitzero"`
+}
+
+type otelArray struct {
+	Values []otelValue `json:"values"`
+}
+
 // Values of OTLP's enums.
 const (
 	otelKindServer  = 2

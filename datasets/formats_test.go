@@ -62,8 +62,8 @@ var formatSamples = []struct {
 		errors: []string{
 			"source.txt:4: 1 hash_ids for 40 tokens, want 3 blocks of 16",
 			"source.txt:5: no chat_id",
-			`source.txt:6: timestamp "63": want a number, 0 or more`,
-			"source.txt:7: input_length: a JSON [ of another kind than this format has",
+			"source.txt:6: timestamp: a JSON string, want a number",
+			"source.txt:7: input_length: a JSON array, want a whole number",
 		},
 	},
 	{
@@ -368,7 +368,7 @@ func TestDecimalNs(t *testing.T) {
 		{"1.2.3", 1e9, 0, false},
 		{`"5"`, 1e9, 0, false},
 	} {
-		got, ok := decimalNs(row.text, time.Duration(row.unit))
+		got, ok := decimalNs([]byte(row.text), time.Duration(row.unit))
 		if got != row.want || ok != row.ok {
 			t.Errorf("%q × %d = %d, %v; want %d, %v", row.text, row.unit, got, ok, row.want, row.ok)
 		}

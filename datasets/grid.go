@@ -9,6 +9,7 @@ import (
 // between them.
 type grid struct {
 	rows, repeats int64
+	last          int64 // the latest arrival
 	divisor       int64
 	gaps          []int64
 }
@@ -21,10 +22,16 @@ const (
 	maxGaps = 100_000
 )
 
-func (g *grid) add(gap int64) {
+// add takes an arrival, in ns.
+func (g *grid) add(at int64) {
+	if g.rows == 0 {
+		g.last = at
+	}
+	gap := at - g.last
 	if gap < 0 {
 		gap = -gap
 	}
+	g.last = max(g.last, at)
 	g.rows++
 	if gap == 0 {
 		g.repeats++

@@ -14,6 +14,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,6 +111,9 @@ type format struct {
 	assumed string
 	// scan passes over a file.
 	scan func(*scan) error
+	// clock passes over its arrivals only, where they must be measured and
+	// scan has more to do; its records have nothing else.
+	clock func(*scan) error
 }
 
 // formats is the table of importers.
@@ -138,25 +142,17 @@ func Import(ctx context.Context, cfg Config) (Report, error) {
 	if i < 0 {
 		return Report{}, fmt.Errorf("format %q: %w: known are %s", cfg.Format, ErrFormat, strings.Join(Formats(), ", "))
 	}
-	f := formats()[i]
-	unit, err := timeUnit(cfg.TimeUnit, f)
-	if err = cmp.Or(err, cfg.check(f)); err != nil {
+	m := &importing{Config: cfg, format: formats()[i]}
+	m.report = Report{Schema: ReportSchema, Version: cfg.Version, Errors: []RowError{}, Warnings: []string{}}
+	var err error
+	m.unit, err = timeUnit(cfg.TimeUnit, m.format)
+	if err = cmp.Or(err, cfg.check(m.format)); err != nil {
 		return Report{}, err
 	}
-	survey, err := surveyFile(ctx, &cfg, f, unit)
-	if err != nil {
+	if err := m.measure(ctx); err != nil {
 		return Report{}, err
 	}
-	if survey.report.Rows == 0 {
-		return survey.report, fmt.Errorf("import %q: no usable row: %w", cfg.Path, firstError(survey.report.Errors))
-	}
-	if cfg.Strict && survey.report.Refused > 0 {
-		return survey.report, fmt.Errorf("import strictly: %w", &survey.report.Errors[0])
-	}
-	if err := write(ctx, &cfg, f, unit, survey); err != nil {
-		return survey.report, err
-	}
-	return survey.report, nil
+	return m.report, m.write(ctx)
 }
 
 // check holds rate and tokenizer against the format.
@@ -166,7 +162,7 @@ func (cfg *Config) check(f format) error {
 		return fmt.Errorf("rate %g: %w: format %s has no times, so it needs a rate in (0, 1e9]", cfg.PerS, ErrFormat, f.name)
 	case !f.timeless && cfg.PerS != 0:
 		return fmt.Errorf("rate %g: %w: format %s has times of its own", cfg.PerS, ErrFormat, f.name)
-	case cfg.Tokenizer != "" && word(cfg.Tokenizer) == nil:
+	case cfg.Tokenizer != "" && !isWord(cfg.Tokenizer):
 		return fmt.Errorf("tokenizer %q: %w: want a name such as cl100k_base", cfg.Tokenizer, ErrFormat)
 	case cfg.Tokenizer != "" && f.counts:
 		if _, err := tokens.Load(cfg.Tokenizer); err != nil {
@@ -204,119 +200,141 @@ func timeUnit(name string, f format) (time.Duration, error) {
 	return 0, fmt.Errorf("time unit %q: %w: known are ns, us, ms, s", name, ErrFormat)
 }
 
-// survey is what the first pass over a file finds: the second one writes. Two
-// passes, since the grid of the arrivals stands in every row and is known
-// only at the end, and a file of 16 million rows does not fit in memory.
-type survey struct {
+// importing is one import. The file is passed over twice, or three times where
+// Strict: its checksum and the grid of its arrivals stand in every part and row
+// and are known only at the end, and 16 million rows do not fit in memory.
+type importing struct {
+	Config
+	format
+	unit   time.Duration
+	sha256 string
+	grid   grid
+
 	report      Report
-	sha256      string
 	first, last int64
 	disordered  int64
-	grid        grid
+	out         *tracedir.Writer // nil until there is a row
 }
 
-func surveyFile(ctx context.Context, cfg *Config, f format, unit time.Duration) (*survey, error) {
-	s := &survey{}
-	s.report = Report{Schema: ReportSchema, Version: cfg.Version, Errors: []RowError{}, Warnings: []string{}}
+// measure passes over the file for its checksum, the grid of its arrivals
+// where the format does not say it, and with Strict for bad rows.
+func (m *importing) measure(ctx context.Context) error {
+	look := func(*scan) error { return nil }
+	switch {
+	case m.Strict:
+		look = m.scan
+	case m.resolution == 0 && !m.timeless && m.clock != nil:
+		look = m.clock
+	case m.resolution == 0 && !m.timeless:
+		look = m.scan
+	}
 	sum := sha256.New()
-	err := scanFile(ctx, cfg, f, sum, scan{
-		unit: unit,
-		row:  func(_ int64, r *trace.Record) error { s.add(r.StartUnixNs); return nil },
+	err := m.pass(ctx, look, sum, scan{
+		row: func(_ int64, r *trace.Record) error { m.grid.add(r.StartUnixNs); return nil },
 		bad: func(line int64, msg string) error {
-			s.report.Refused++
-			if len(s.report.Errors) < maxErrors {
-				s.report.Errors = append(s.report.Errors, RowError{filepath.Base(cfg.Path), line, msg})
+			if m.Strict {
+				return fmt.Errorf("import strictly: %w", &RowError{filepath.Base(m.Path), line, msg})
 			}
 			return nil
 		},
-		skip: func() { s.report.Skipped++ },
+		skip: func() {},
 	})
-	if err != nil {
-		return nil, err
+	m.sha256 = hex.EncodeToString(sum.Sum(nil))
+	m.report.ArrivalResolutionNs = int64(m.resolution)
+	switch {
+	case m.timeless:
+		m.report.ArrivalResolutionNs = 1
+	case m.resolution == 0:
+		m.report.ArrivalResolutionNs = m.grid.width()
 	}
-	s.sha256 = hex.EncodeToString(sum.Sum(nil))
-	s.finish(f)
-	return s, nil
-}
-
-func (s *survey) add(start int64) {
-	if s.report.Rows == 0 {
-		s.first, s.last = start, start
-	}
-	if start < s.last {
-		s.disordered++
-	}
-	s.grid.add(start - s.last)
-	s.first, s.last = min(s.first, start), max(s.last, start)
-	s.report.Rows++
-}
-
-func (s *survey) finish(f format) {
-	r := &s.report
-	r.SpanNs = s.last - s.first
-	r.ArrivalResolutionNs = int64(f.resolution)
-	if f.resolution == 0 && !f.timeless {
-		r.ArrivalResolutionNs = s.grid.width()
-	}
-	if f.timeless {
-		r.ArrivalResolutionNs = 1
-	}
-	if r.SpanNs > 0 {
-		r.RatePerS = new(float64(r.Rows-1) / (float64(r.SpanNs) / 1e9))
-		if *r.RatePerS > suspectPerS && f.unit != "" {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%.4g s, %.4g/s: are the times in another unit than %s? see --time-unit", float64(r.SpanNs)/1e9, *r.RatePerS, f.unit))
-		}
-		if float64(r.ArrivalResolutionNs) >= float64(r.SpanNs)/float64(r.Rows) {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("arrivals lie on a grid of %v, wider than their mean gap: no burstiness can be read from them", time.Duration(r.ArrivalResolutionNs)))
-		}
-	}
-	if s.disordered > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d rows are earlier than the row before them", s.disordered))
-	}
-	if r.Refused > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("rows refused: %d", r.Refused))
-	}
-	if r.Skipped > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("entries that are no exchange: %d", r.Skipped))
-	}
-	r.Warnings = append(r.Warnings, f.assumed)
+	return err
 }
 
 // importPart is the size of a part: that of a recording would take 190 MiB to
 // import with, this takes 110.
 const importPart = 8 << 20
 
-func write(ctx context.Context, cfg *Config, f format, unit time.Duration, s *survey) error {
-	seal := trace.Seal{Mode: trace.ModeImport, Version: cfg.Version}
-	m := &trace.Manifest{
-		Schema: trace.ManifestSchema, Version: cfg.Version, SchemaVersion: trace.SchemaVersion,
-		TraceID: rand.Text(), Origin: trace.OriginImport, TimeBase: f.timeBase, Seal: &seal,
-		NullReasons: map[string]string{"*": "the source trace does not say"},
-		Source: &trace.Source{
-			Format: f.name, File: filepath.Base(cfg.Path), SHA256: s.sha256,
-			License: f.license, Rows: s.report.Rows, Refused: s.report.Refused,
+// write passes over the file for its rows. Without a good one nothing is made
+// at Out, nor lost there.
+func (m *importing) write(ctx context.Context) error {
+	err := m.pass(ctx, m.scan, io.Discard, scan{
+		key: []byte(rand.Text()),
+		row: m.row,
+		bad: func(line int64, msg string) error {
+			m.report.Refused++
+			if len(m.report.Errors) < maxErrors {
+				m.report.Errors = append(m.report.Errors, RowError{filepath.Base(m.Path), line, msg})
+			}
+			return nil
 		},
-		Warnings: s.report.Warnings,
-	}
-	w, err := tracedir.Create(cfg.Out, m, tracedir.Options{Force: cfg.Force, MaxPartBytes: importPart})
-	if err != nil {
-		return err
-	}
-	err = scanFile(ctx, cfg, f, io.Discard, scan{
-		unit: unit,
-		key:  []byte(rand.Text()),
-		row: func(line int64, r *trace.Record) error {
-			r.ArrivalResolutionNs = s.report.ArrivalResolutionNs
-			stamp(r, line, cfg, f)
-			return w.Write(r)
-		},
-		bad:  func(int64, string) error { return nil },
-		skip: func() {},
+		skip: func() { m.report.Skipped++ },
 	})
-	if err == nil {
-		err = w.SetManifest(func(m *trace.Manifest) { m.Clean = true })
+	if m.out == nil {
+		return cmp.Or(err, fmt.Errorf("import %q: no usable row: %w", m.Path, firstError(m.report.Errors)))
 	}
-	return cmp.Or(err, w.Close())
+	m.finish()
+	if err == nil {
+		err = m.out.SetManifest(func(to *trace.Manifest) {
+			to.Clean, to.Warnings = true, m.report.Warnings
+			to.Source.Rows, to.Source.Refused = m.report.Rows, m.report.Refused
+		})
+	}
+	return cmp.Or(err, m.out.Close())
+}
+
+// row writes one.
+func (m *importing) row(line int64, r *trace.Record) error {
+	if m.out == nil {
+		w, err := tracedir.Create(m.Out, m.manifest(), tracedir.Options{Force: m.Force, MaxPartBytes: importPart})
+		if err != nil {
+			return err
+		}
+		m.out, m.first, m.last = w, r.StartUnixNs, r.StartUnixNs
+	}
+	if r.StartUnixNs < m.last {
+		m.disordered++
+	}
+	m.first, m.last = min(m.first, r.StartUnixNs), max(m.last, r.StartUnixNs)
+	m.report.Rows++
+	r.ArrivalResolutionNs = m.report.ArrivalResolutionNs
+	stamp(r, line, &m.Config, &m.format)
+	return m.out.Write(r)
+}
+
+func (m *importing) manifest() *trace.Manifest {
+	return &trace.Manifest{
+		Schema: trace.ManifestSchema, Version: m.Version, SchemaVersion: trace.SchemaVersion,
+		TraceID: rand.Text(), Origin: trace.OriginImport, TimeBase: m.timeBase,
+		Seal:        &trace.Seal{Mode: trace.ModeImport, Version: m.Version},
+		NullReasons: map[string]string{"*": "the source trace does not say"},
+		Source:      &trace.Source{Format: m.name, File: filepath.Base(m.Path), SHA256: m.sha256, License: m.license},
+	}
+}
+
+// finish says what the rows have in common, and warns.
+func (m *importing) finish() {
+	r := &m.report
+	warn := func(text string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(text, args...)) }
+	r.SpanNs = m.last - m.first
+	if r.SpanNs > 0 {
+		r.RatePerS = new(float64(r.Rows-1) / (float64(r.SpanNs) / 1e9))
+		if *r.RatePerS > suspectPerS && m.format.unit != "" {
+			warn("%.4g s, %.4g/s: are the times in another unit than %s? see --time-unit", float64(r.SpanNs)/1e9, *r.RatePerS, m.format.unit)
+		}
+		if float64(r.ArrivalResolutionNs) >= float64(r.SpanNs)/float64(r.Rows) {
+			warn("arrivals lie on a grid of %v, wider than their mean gap: no burstiness can be read from them", time.Duration(r.ArrivalResolutionNs))
+		}
+	}
+	if m.disordered > 0 {
+		warn("%d rows are earlier than the row before them", m.disordered)
+	}
+	if r.Refused > 0 {
+		warn("rows refused: %d", r.Refused)
+	}
+	if r.Skipped > 0 {
+		warn("entries that are no exchange: %d", r.Skipped)
+	}
+	r.Warnings = append(r.Warnings, m.assumed)
 }
 
 // kindPaths are the paths of the API families that formats name.
@@ -335,9 +353,9 @@ var kindPaths = map[trace.APIKind]string{
 // stamp sets what every imported row has in common, and what its format has
 // not set. A format that names no API has its arrivals and lengths only, and
 // is taken for a streamed chat.
-func stamp(r *trace.Record, line int64, cfg *Config, f format) {
+func stamp(r *trace.Record, line int64, cfg *Config, f *format) {
 	if r.RequestID == "" {
-		r.RequestID = fmt.Sprintf("row-%d", line)
+		r.RequestID = numbered("row-", line)
 	}
 	r.Origin, r.SessionSource = trace.OriginImport, trace.SessionNone
 	if r.SessionID != nil {
@@ -362,4 +380,9 @@ func tokensOf(r *trace.Record) trace.TokenSource {
 		return trace.TokensNone
 	}
 	return trace.TokensImport
+}
+
+// numbered is a name of our own with a number.
+func numbered(name string, n int64) string {
+	return string(strconv.AppendInt(append(make([]byte, 0, 32), name...), n, 10))
 }

@@ -8,9 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -65,89 +62,46 @@ func skipLine(in *bufio.Reader) error {
 	}
 }
 
-// jsonLines reads a file with one JSON object a line. row makes a record from
-// one; a nil record comes with what is wrong.
-func jsonLines[T any](s *scan, row func(in *T) (*trace.Record, string)) error {
-	options := jsonOptions()
+// jsonLines reads a file with one JSON object a line. read takes its members
+// into a zero T, and row makes a record of that; a nil record comes with what
+// is wrong.
+func jsonLines[T any](s *scan, read func(in *jsonReader, to *T), row func(from *T) (*trace.Record, string)) error {
+	var in jsonReader
+	var zero, to T
 	return s.lines(func(line int64, text []byte) error {
-		in := new(T)
-		if err := json.Unmarshal(text, in, options); err != nil {
-			return s.bad(line, jsonFault(err))
+		in.reset(text)
+		to = zero
+		if read(&in, &to); in.fault == jsonSound {
+			in.end()
 		}
-		r, msg := row(in)
-		if r == nil {
+		if msg := in.message(); msg != "" {
 			return s.bad(line, msg)
 		}
-		return s.row(line, r)
+		r, msg := row(&to)
+		return s.emit(line, r, msg)
 	})
 }
 
-// jsonOptions forgive what says nothing about the numbers.
-func jsonOptions() json.Options {
-	return json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-}
-
-// jsonFault says what is wrong with a row of JSON, and in which column,
-// without its text.
-func jsonFault(err error) string {
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
-		return fmt.Sprintf("no JSON object of this format: column %d is no JSON", syntax.ByteOffset+1)
-	}
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
-		name := strings.TrimPrefix(clip(string(semantic.JSONPointer)), "/")
-		if name == "" {
-			return "no JSON object of this format"
-		}
-		return fmt.Sprintf("%s: a JSON %s of another kind than this format has", name, kindName(semantic.JSONKind))
-	}
-	return "no JSON object of this format"
-}
-
-// blockIDs are the ids of a row: most of the bytes of the formats that have
-// them, so they are read without reflection.
-type blockIDs []int64
-
-// UnmarshalJSONFrom reads a list of whole numbers.
-func (ids *blockIDs) UnmarshalJSONFrom(in *jsontext.Decoder) error {
-	raw, err := in.ReadValue()
-	if err != nil {
-		return err
-	}
-	*ids = nil
-	if raw.Kind() != '[' {
-		return errShape
-	}
-	list := make(blockIDs, 0, bytes.Count(raw, []byte{','})+1)
-	n, digits := int64(0), 0
-	for _, c := range raw[1:] {
-		switch {
-		case c >= '0' && c <= '9':
-			digits++
-			n = n*10 + int64(c-'0')
-		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
-		case c == ',' || c == ']':
-			if digits > 18 || digits == 0 && len(list) > 0 {
-				return errShape
+// jsonClock passes over the arrivals of a file with one JSON object a line:
+// the numbers that their members name.
+func jsonClock(name string) func(*scan) error {
+	return func(s *scan) error {
+		var in jsonReader
+		return s.lines(func(line int64, text []byte) error {
+			in.reset(text)
+			for member := range in.members() {
+				if string(member) != name {
+					in.skip()
+					continue
+				}
+				if ns, ok := decimalNs(in.number(), s.unit); ok && ns >= 0 {
+					return s.row(line, s.blank(ns))
+				}
+				break
 			}
-			if digits > 0 {
-				list = append(list, n)
-			}
-			n, digits = 0, 0
-		default:
-			return errShape
-		}
+			return nil
+		})
 	}
-	*ids = list
-	return nil
-}
-
-func kindName(k jsontext.Kind) string {
-	if k == 0 {
-		return "value"
-	}
-	return k.String()
 }
 
 // clip shortens outside text for a message.

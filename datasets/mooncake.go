@@ -1,9 +1,8 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -25,63 +24,83 @@ func mooncake() format {
 		timeBase: trace.TimeRelative,
 		unit:     "ms",
 		assumed:  assumedChat,
+		clock:    jsonClock("timestamp"),
 		scan: func(s *scan) error {
-			return jsonLines(s, func(in *mooncakeLine) (*trace.Record, string) { return mooncakeRow(s, in) })
+			return jsonLines(s, readMooncake, func(in *mooncakeLine) (*trace.Record, string) { return mooncakeRow(s, in) })
 		},
 	}
 }
 
+// counted is what the JSON formats have in common.
+type counted struct {
+	timestamp     []byte
+	input, output optional
+	hashIDs       []int64
+}
+
+// read takes the member of that name; false where it is none of these.
+func (c *counted) read(in *jsonReader, name []byte) bool {
+	switch string(name) {
+	case "timestamp":
+		c.timestamp = in.number()
+	case "input_length":
+		c.input = in.int()
+	case "output_length":
+		c.output = in.int()
+	case "hash_ids":
+		c.hashIDs = in.ids()
+	default:
+		return false
+	}
+	return true
+}
+
 type mooncakeLine struct {
-	Timestamp    jsontext.Value `json:"timestamp"`
-	InputLength  *int64         `json:"input_length"`
-	OutputLength *int64         `json:"output_length"`
-	HashIDs      blockIDs       `json:"hash_ids"`
-	SessionID    string         `json:"session_id"`
+	counted
+	sessionID []byte
+}
+
+func readMooncake(in *jsonReader, to *mooncakeLine) {
+	for name := range in.members() {
+		switch {
+		case to.read(in, name):
+		case string(name) == "session_id":
+			to.sessionID = in.string()
+		default:
+			in.skip()
+		}
+	}
 }
 
 func mooncakeRow(s *scan, in *mooncakeLine) (*trace.Record, string) {
-	rec, msg := arrivalAndLengths(s, in.Timestamp, in.InputLength, in.OutputLength)
-	if rec == nil {
-		return nil, msg
+	r, msg := in.record(s, mooncakeBlock)
+	if r != nil && len(in.sessionID) > 0 {
+		r.SessionID = s.pseudonym(in.sessionID)
 	}
-	if in.SessionID != "" {
-		rec.SessionID = s.pseudonym(in.SessionID)
-	}
-	if msg := setBlocks(rec, in.HashIDs, mooncakeBlock); msg != "" {
-		return nil, msg
-	}
-	return rec, ""
+	return r, msg
 }
 
-// arrivalAndLengths is what the JSON formats have in common.
-func arrivalAndLengths(s *scan, timestamp jsontext.Value, input, output *int64) (*trace.Record, string) {
-	if timestamp == nil {
+// record is an exchange of which arrival, lengths and prefix are known, in
+// blocks of so many tokens.
+func (c *counted) record(s *scan, block int32) (*trace.Record, string) {
+	if c.timestamp == nil {
 		return nil, "no timestamp"
 	}
-	for _, msg := range []string{errCount("input_length", input), errCount("output_length", output)} {
-		if msg != "" {
-			return nil, msg
-		}
+	if msg := cmp.Or(errCount("input_length", c.input), errCount("output_length", c.output)); msg != "" {
+		return nil, msg
 	}
 	// Each time is rounded, never a gap, so nothing drifts.
-	ns, ok := decimalNs(string(timestamp), s.unit)
+	ns, ok := decimalNs(c.timestamp, s.unit)
 	if !ok || ns < 0 {
-		return nil, fmt.Sprintf("timestamp %s: want a number, 0 or more", clip(string(timestamp)))
+		return nil, fmt.Sprintf("timestamp %s: want a number, 0 or more", clip(string(c.timestamp)))
 	}
-	return lengths(ns, *input, *output), ""
-}
-
-// setBlocks gives a record its prefix blocks, the last of which may be
-// partial; a number of them that does not fit the input is a bad row.
-func setBlocks(rec *trace.Record, ids []int64, size int64) string {
-	if ids == nil {
-		return ""
+	r := s.lengths(ns, c.input.n, c.output.n)
+	if c.hashIDs == nil {
+		return r, ""
 	}
-	input := *rec.InputTokens
-	if want := (input + size - 1) / size; int64(len(ids)) != want {
-		return fmt.Sprintf("%d hash_ids for %d tokens, want %d blocks of %d", len(ids), input, want, size)
+	if want := (c.input.n + int64(block) - 1) / int64(block); int64(len(c.hashIDs)) != want {
+		return nil, fmt.Sprintf("%d hash_ids for %d tokens, want %d blocks of %d", len(c.hashIDs), c.input.n, want, block)
 	}
-	rec.PrefixBlockSize, rec.PrefixBlockUnit = new(int32(size)), new(trace.UnitToken)
-	rec.PrefixBlockIDs = ids
-	return ""
+	r.Prefix = s.prefix(c.hashIDs, block)
+	return r, ""
 }

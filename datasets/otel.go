@@ -1,12 +1,9 @@
 package datasets
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -29,6 +26,7 @@ func otel() format {
 
 type otelReader struct {
 	*scan
+	last    otelSpan
 	nth     int64 // exchanges read
 	columns map[string]*otelColumn
 }
@@ -46,49 +44,34 @@ func (o *otelReader) resource(in *jsonStream) error {
 	})
 }
 
-// otelSpan is a span of OTLP JSON. 64-bit integers are strings there, and some
+// otelSpan is what is read of a span of OTLP JSON: its attributes that are a
+// column, or that otelSaid knows. 64-bit integers are strings there, and some
 // exporters write numbers.
 type otelSpan struct {
-	Start      jsontext.Value  `json:"startTimeUnixNano"`
-	End        jsontext.Value  `json:"endTimeUnixNano"`
-	Attributes []otelAttribute `json:"attributes"`
-	Status     struct {
-		Code jsontext.Value `json:"code"`
-	} `json:"status"`
+	start, end []byte
+	status     []byte
+	attributes []otelRead
 }
 
-type otelAttribute struct {
-	Key   string    `json:"key"`
-	Value otelValue `json:"value"`
-}
-
-type otelValue struct {
-	String *string        `json:"stringValue,omitzero"`
-	Int    jsontext.Value `json:"intValue,omitzero"`
-	Double *float64       `json:"doubleValue,omitzero"`
-	Bool   *bool          `json:"boolValue,omitzero"`
-	Array  *otelArray     `json:"arrayValue,omitzero"`
-}
-
-type otelArray struct {
-	Values []otelValue `json:"values"`
-}
+// otelRead is an attribute and its value, as it is written.
+type otelRead struct{ key, value []byte }
 
 func (o *otelReader) span(in *jsonStream) error {
-	span := otelSpan{}
-	line, msg, err := in.value(&span)
+	line, msg, err := in.whole(o.read)
 	if err != nil {
 		return err
 	}
 	if msg != "" {
 		return o.bad(line, msg)
 	}
-	r := &trace.Record{Result: trace.Result{Outcome: trace.OutcomeOK}}
+	span := &o.last
+	r := o.blank(0)
+	r.Outcome = trace.OutcomeOK
 	said := otelSaid{}
-	for i := range span.Attributes {
-		a := &span.Attributes[i]
-		if c := o.columns[a.Key]; c != nil {
-			c.read(o.scan, r, &a.Value)
+	for _, a := range span.attributes {
+		if c := o.columns[string(a.key)]; c != nil {
+			v := otelGotOf(a.value)
+			c.read(o.scan, r, &v)
 		}
 		said.take(a)
 	}
@@ -96,19 +79,109 @@ func (o *otelReader) span(in *jsonStream) error {
 		o.skip()
 		return nil
 	}
-	start, ok := wholeNumber(span.Start)
-	end, okEnd := wholeNumber(span.End)
-	if !ok || start < 0 || start > maxNs {
+	start, end := wholeNumber(span.start), wholeNumber(span.end)
+	if !start.known || start.n < 0 || start.n > maxNs {
 		return o.bad(line, "startTimeUnixNano: want nanoseconds since 1970")
 	}
-	r.StartUnixNs = start
-	if okEnd && (end > start || end == start && !said.cut) {
-		r.TEndUs = new((end - start) / 1000)
+	r.StartUnixNs = start.n
+	if end.known && (end.n > start.n || end.n == start.n && !said.cut) {
+		r.TEndUs = o.scan.number((end.n - start.n) / 1000)
 	}
-	said.finish(r, string(span.Status.Code))
+	said.finish(r, string(span.status))
 	o.nth++
-	r.RequestID = fmt.Sprintf("span-%d", o.nth)
+	r.RequestID = numbered("span-", o.nth)
 	return o.row(line, r)
+}
+
+// read takes a span.
+func (o *otelReader) read(in *jsonReader) {
+	o.last = otelSpan{attributes: o.last.attributes[:0]}
+	for name := range in.members() {
+		switch string(name) {
+		case "startTimeUnixNano":
+			o.last.start = in.value()
+		case "endTimeUnixNano":
+			o.last.end = in.value()
+		case "attributes":
+			for more := in.open('['); more && in.more(); {
+				o.attribute(in)
+			}
+		case "status":
+			for name := range in.members() {
+				if value := in.value(); string(name) == "code" {
+					o.last.status = value
+				}
+			}
+		default:
+			in.skip()
+		}
+	}
+}
+
+func (o *otelReader) attribute(in *jsonReader) {
+	var a otelRead
+	for name := range in.members() {
+		switch string(name) {
+		case "key":
+			a.key = in.string()
+		case "value":
+			a.value = in.value()
+		default:
+			in.skip()
+		}
+	}
+	o.last.attributes = append(o.last.attributes, a)
+}
+
+// otelGot is what is read of the value of an attribute. What its kind is not is
+// unknown.
+type otelGot struct {
+	text    []byte // of a string
+	whole   optional
+	double  []byte // as it is written
+	yes, no bool
+	words   [][]byte // the strings of a list
+}
+
+func otelGotOf(text []byte) (v otelGot) {
+	var in jsonReader
+	in.reset(text)
+	v.read(&in)
+	return v
+}
+
+func (v *otelGot) read(in *jsonReader) {
+	for kind := range in.members() {
+		switch string(kind) {
+		case "stringValue":
+			v.text = in.string()
+		case "intValue":
+			v.whole = wholeNumber(in.value())
+		case "doubleValue":
+			v.double = in.number()
+		case "boolValue":
+			value, known := in.boolean()
+			v.yes, v.no = known && value, known && !value
+		case "arrayValue":
+			v.readList(in)
+		default:
+			in.skip()
+		}
+	}
+}
+
+func (v *otelGot) readList(in *jsonReader) {
+	for name := range in.members() {
+		if string(name) != "values" {
+			in.skip()
+			continue
+		}
+		for more := in.open('['); more && in.more(); {
+			if one := otelGotOf(in.value()); one.text != nil {
+				v.words = append(v.words, one.text)
+			}
+		}
+	}
 }
 
 // otelSaid is what attributes say beside the columns.
@@ -119,16 +192,18 @@ type otelSaid struct {
 	cut       bool // its end was not seen
 }
 
-func (s *otelSaid) take(a *otelAttribute) {
-	switch a.Key {
+func (s *otelSaid) take(a otelRead) {
+	switch string(a.key) {
 	case "openai.api.type":
-		s.responses = a.Value.String != nil && *a.Value.String == "responses"
+		v := otelGotOf(a.value)
+		s.responses = string(v.text) == "responses"
 	case "llm.model_name", "llm.request.type":
 		s.model = true
 	case attrOutcome:
 		s.outcome = true
 	case attrComplete:
-		s.cut = a.Value.Bool != nil && !*a.Value.Bool
+		v := otelGotOf(a.value)
+		s.cut = v.no
 	}
 }
 
@@ -188,11 +263,10 @@ func (s *otelSaid) kind(r *trace.Record) trace.APIKind {
 }
 
 // wholeNumber reads a 64-bit integer of OTLP JSON.
-func wholeNumber(v jsontext.Value) (int64, bool) {
-	text := string(v)
+func wholeNumber(text []byte) optional {
 	if len(text) > 1 && text[0] == '"' {
 		text = text[1 : len(text)-1]
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n, err == nil
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	return optional{n, err == nil}
 }

@@ -85,54 +85,60 @@ func otelByName() map[string]*otelColumn {
 
 // read puts a value into its column. One of another kind than the conventions
 // have leaves it as it was.
-func (c *otelColumn) read(s *scan, rec *trace.Record, v *otelValue) {
+func (c *otelColumn) read(s *scan, rec *trace.Record, v *otelGot) {
 	switch to := c.field(rec).(type) {
 	case **string:
-		if c.id && v.String != nil && *v.String != "" {
-			*to = s.pseudonym(*v.String)
-		} else if w := v.word(); w != nil {
+		if c.id && len(v.text) > 0 {
+			*to = s.pseudonym(v.text)
+		} else if w := s.word(v.text); w != nil {
 			*to = w
 		}
 	case *[]string:
-		*to = v.words()
+		*to = nil
+		for _, text := range v.words {
+			if w := s.word(text); w != nil { // what may be text is left out
+				*to = append(*to, *w)
+			}
+		}
 	case *bool:
-		*to = v.Bool != nil && *v.Bool
+		*to = v.yes
 	case *trace.APIKind:
-		if v.String != nil {
-			*to = trace.APIKind(*v.String)
+		if v.text != nil {
+			*to = trace.APIKind(v.text)
 		}
 	case *trace.Outcome:
-		if v.String != nil {
-			*to = trace.Outcome(*v.String)
+		if v.text != nil {
+			*to = trace.Outcome(v.text)
 		}
 	default:
-		c.number(to, v)
+		c.number(s, to, v)
 	}
 }
 
-func (c *otelColumn) number(to any, v *otelValue) {
-	whole, isWhole := wholeNumber(v.Int)
-	fraction := float64(whole)
-	if v.Double != nil {
-		fraction = *v.Double
+func (c *otelColumn) number(s *scan, to any, v *otelGot) {
+	whole := v.whole
+	fraction := float64(whole.n)
+	known := whole.known
+	if v.double != nil {
+		f, err := strconv.ParseFloat(string(v.double), 64)
+		fraction, known = f, err == nil
 	}
-	known := (isWhole || v.Double != nil) && !math.IsNaN(fraction) && !math.IsInf(fraction, 0)
-	small := isWhole && whole >= math.MinInt32 && whole <= math.MaxInt32
+	small := whole.known && whole.n >= math.MinInt32 && whole.n <= math.MaxInt32
 	switch to := to.(type) {
 	case **int64:
 		switch {
 		case c.seconds && known && fraction >= 0 && fraction < maxNs/1e9:
-			*to = new(int64(math.Round(fraction * 1e6)))
-		case !c.seconds && isWhole:
-			*to = &whole
+			*to = s.number(int64(math.Round(fraction * 1e6)))
+		case !c.seconds && whole.known:
+			*to = s.number(whole.n)
 		}
 	case **int32:
 		if small {
-			*to = new(int32(whole))
+			*to = new(int32(whole.n))
 		}
 	case *int32:
-		if small && whole >= 0 && whole <= math.MaxUint16 {
-			*to = int32(whole)
+		if small && whole.n >= 0 && whole.n <= math.MaxUint16 {
+			*to = int32(whole.n)
 		}
 	case **float64:
 		if known {
@@ -188,25 +194,4 @@ func otelStrings(list []string) otelValue {
 // otelInt is a 64-bit integer, which is a string in OTLP JSON.
 func otelInt(n int64) otelValue {
 	return otelValue{Int: jsontext.Value(`"` + strconv.FormatInt(n, 10) + `"`)}
-}
-
-func (v *otelValue) word() *string {
-	if v.String == nil {
-		return nil
-	}
-	return word(*v.String)
-}
-
-// words are the names of a list; those that may be text are left out.
-func (v *otelValue) words() []string {
-	if v.Array == nil {
-		return nil
-	}
-	var list []string
-	for i := range v.Array.Values {
-		if w := v.Array.Values[i].word(); w != nil {
-			list = append(list, *w)
-		}
-	}
-	return list
 }

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math"
 	"net/url"
@@ -26,7 +27,7 @@ func vegeta() format {
 		assumed:  "the source has no times: requests come evenly spaced at --rate; outcomes are unknown",
 		scan: func(s *scan) error {
 			n := int64(0)
-			return jsonLines(s, func(in *vegetaTarget) (*trace.Record, string) {
+			return jsonLines(s, readVegeta, func(in *vegetaTarget) (*trace.Record, string) {
 				r, msg := vegetaRow(s, in)
 				if r != nil {
 					r.StartUnixNs = int64(math.Round(float64(n) / s.perS * 1e9))
@@ -39,36 +40,54 @@ func vegeta() format {
 }
 
 type vegetaTarget struct {
-	Method string `json:"method"`
-	URL    string `json:"url"`
-	Body   []byte `json:"body"`
+	method, url, body []byte
+}
+
+func readVegeta(in *jsonReader, to *vegetaTarget) {
+	for name := range in.members() {
+		switch string(name) {
+		case "method":
+			to.method = in.string()
+		case "url":
+			to.url = in.string()
+		case "body":
+			to.body = in.string()
+		default:
+			in.skip()
+		}
+	}
 }
 
 func vegetaRow(s *scan, in *vegetaTarget) (*trace.Record, string) {
-	target, err := url.Parse(in.URL)
-	if err != nil || target.Host == "" || in.Method == "" {
+	target, err := url.Parse(string(in.url))
+	if err != nil || target.Host == "" || len(in.method) == 0 {
 		return nil, "method or url: want both, the url with its host"
 	}
-	r := &trace.Record{Result: trace.Result{Outcome: trace.OutcomeUnknown}}
-	r.APIKind = llmwire.Recognize(in.Method, target.Path, in.Body)
-	r.HostPseudonym = *s.pseudonym(target.Host)
+	body, err := base64.StdEncoding.AppendDecode(nil, in.body)
+	if err != nil {
+		return nil, "body: want base64"
+	}
+	r := s.blank(0)
+	r.Outcome = trace.OutcomeUnknown
+	r.APIKind = llmwire.Recognize(string(in.method), target.Path, body)
+	r.HostPseudonym = *s.pseudonym([]byte(target.Host))
 	if port, err := strconv.ParseUint(target.Port(), 10, 16); err == nil {
 		r.ServerPort = int32(port)
 	}
 	r.TLS = target.Scheme == "https"
-	r.ReqWireBytes, r.ReqBodyBytes = int64(len(in.Body)), int64(len(in.Body))
+	r.ReqWireBytes, r.ReqBodyBytes = int64(len(body)), int64(len(body))
 	if r.APIKind == trace.KindOther {
 		return r, ""
 	}
 	said := trace.Said{}
-	if err := llmwire.ParseRequest(r.APIKind, target.Path, in.Body, r, &said); err != nil {
+	if err := llmwire.ParseRequest(r.APIKind, target.Path, body, r, &said); err != nil {
 		return nil, "body: no request of " + string(r.APIKind)
 	}
-	r.RequestModel = word(said.RequestModel)
+	r.RequestModel = s.word([]byte(said.RequestModel))
 	if s.tokenizer == "" {
 		return r, ""
 	}
-	if err := countTokens(s.tokenizer, r, in.Body); err != nil {
+	if err := countTokens(s.tokenizer, r, body); err != nil {
 		return nil, fmt.Sprintf("body: %v", err)
 	}
 	return r, ""

@@ -1,9 +1,11 @@
 package datasets
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"math"
+	"slices"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -22,59 +24,52 @@ func weka() format {
 		timeBase: trace.TimeRelative,
 		unit:     "s",
 		assumed:  "every conversation counts from its own start: those of one file lie over each other",
+		clock:    func(s *scan) error { return documents(s, (&wekaReader{scan: s, clock: true}).conversation) },
 		scan:     func(s *scan) error { return documents(s, (&wekaReader{scan: s}).conversation) },
 	}
 }
 
 type wekaRequest struct {
-	T         jsontext.Value `json:"t"`
-	Type      string         `json:"type"`
-	Model     string         `json:"model"`
-	In        *int64         `json:"in"`
-	Out       *int64         `json:"out"`
-	HashIDs   blockIDs       `json:"hash_ids"`
-	Stop      string         `json:"stop"`
-	APITime   *float64       `json:"api_time"`
-	TTFT      *float64       `json:"ttft"`
-	ThinkTime *float64       `json:"think_time"`
+	t, kind, model, stop     []byte
+	in, out                  optional
+	hashIDs                  []int64
+	apiTime, ttft, thinkTime []byte
 
 	// Of a subagent.
-	AgentID  string        `json:"agent_id"`
-	Requests []wekaRequest `json:"requests"`
+	agentID  []byte
+	requests []wekaRequest
 }
 
 // wekaReader reads conversation after conversation.
 type wekaReader struct {
 	*scan
-	nth int64 // requests read
+	clock bool  // only the arrivals are asked for
+	nth   int64 // requests read
 	// next is above every block id of the conversations before.
 	next int64
 
 	// Of the conversation.
-	id        string
+	id        []byte
 	blockSize int32
 	global    bool
 	top       int64 // the highest block id
 }
 
 func (w *wekaReader) conversation(in *jsonStream) error {
-	w.id, w.blockSize, w.global, w.top = "", 0, false, -1
+	w.id, w.blockSize, w.global, w.top = nil, 0, false, -1
 	sessions := map[string]*lastTurn{}
 	err := in.members(func(name string) error {
 		switch name {
 		case "id":
-			return w.member(in, name, &w.id)
+			return w.member(in, func(j *jsonReader) { w.id = bytes.Clone(j.string()) })
 		case "hash_id_scope":
-			scope := ""
-			err := w.member(in, name, &scope)
-			w.global = scope == "global"
-			return err
+			return w.member(in, func(j *jsonReader) { w.global = string(j.string()) == "global" })
 		case "block_size":
-			return w.member(in, name, &w.blockSize)
+			return w.member(in, func(j *jsonReader) { w.blockSize = int32(min(j.int().n, math.MaxInt32)) })
 		case "requests":
 			return in.elements(func() error {
 				request := wekaRequest{}
-				line, msg, err := in.value(&request)
+				line, msg, err := in.whole(func(j *jsonReader) { request = w.read(j) })
 				if err != nil {
 					return err
 				}
@@ -91,87 +86,136 @@ func (w *wekaReader) conversation(in *jsonStream) error {
 }
 
 // member reads a member of the conversation itself.
-func (w *wekaReader) member(in *jsonStream, name string, into any) error {
-	line, msg, err := in.value(into)
-	if err != nil {
-		return err
+func (w *wekaReader) member(in *jsonStream, take func(*jsonReader)) error {
+	line, msg, err := in.whole(take)
+	if err == nil && msg != "" {
+		err = w.bad(line, msg)
 	}
-	if msg != "" {
-		return w.bad(line, name+": "+msg)
+	return err
+}
+
+// read takes a request.
+func (w *wekaReader) read(in *jsonReader) (r wekaRequest) {
+	for name := range in.members() {
+		switch string(name) {
+		case "t":
+			r.t = in.number()
+		case "type":
+			r.kind = in.string()
+		case "requests":
+			for more := in.open('['); more && in.more(); {
+				r.requests = append(r.requests, w.read(in))
+			}
+		default:
+			if w.clock {
+				in.skip()
+			} else {
+				r.read(in, name)
+			}
+		}
 	}
-	return nil
+	return r
+}
+
+// read takes a member that says more than the arrival.
+func (r *wekaRequest) read(in *jsonReader, name []byte) {
+	switch string(name) {
+	case "model":
+		r.model = in.string()
+	case "in":
+		r.in = in.int()
+	case "out":
+		r.out = in.int()
+	case "hash_ids":
+		r.hashIDs = in.ids()
+	case "stop":
+		r.stop = in.string()
+	case "api_time":
+		r.apiTime = in.number()
+	case "ttft":
+		r.ttft = in.number()
+	case "think_time":
+		r.thinkTime = in.number()
+	case "agent_id":
+		r.agentID = in.string()
+	default:
+		in.skip()
+	}
 }
 
 // take emits a request, or those of a subagent.
-func (w *wekaReader) take(line int64, in *wekaRequest, base int64, session string, sessions map[string]*lastTurn) error {
-	at, ok := decimalNs(string(in.T), w.unit)
-	if !ok || at < 0 {
-		return w.bad(line, fmt.Sprintf("t %s: want seconds, 0 or more", clip(string(in.T))))
+func (w *wekaReader) take(line int64, in *wekaRequest, base int64, session []byte, sessions map[string]*lastTurn) error {
+	at, ok := decimalNs(in.t, w.unit)
+	if !ok || at < 0 || base+at > maxNs {
+		return w.bad(line, fmt.Sprintf("t %s: want seconds, 0 or more", clip(string(in.t))))
 	}
-	if in.Type == "subagent" {
+	at += base
+	if string(in.kind) == "subagent" {
 		w.skip()
-		for i := range in.Requests {
-			if err := w.take(line, &in.Requests[i], base+at, session+"/"+in.AgentID, sessions); err != nil {
+		session = slices.Concat(session, []byte{'/'}, in.agentID)
+		for i := range in.requests {
+			if err := w.take(line, &in.requests[i], at, session, sessions); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
+	if w.clock {
+		return w.row(line, w.blank(at))
+	}
 	w.nth++
-	r, msg := w.request(in, base+at)
-	if r != nil && session != "" {
+	r, msg := w.request(in, at)
+	if r != nil && len(session) > 0 {
 		joinSession(w.scan, r, session, sessions)
 	}
 	return w.emit(line, r, msg)
 }
 
 func (w *wekaReader) request(in *wekaRequest, at int64) (*trace.Record, string) {
-	for _, msg := range []string{errCount("in", in.In), errCount("out", in.Out)} {
-		if msg != "" {
-			return nil, msg
-		}
+	if msg := cmp.Or(errCount("in", in.in), errCount("out", in.out)); msg != "" {
+		return nil, msg
 	}
-	r := lengths(at, *in.In, *in.Out)
-	r.RequestID = fmt.Sprintf("request-%d", w.nth)
-	r.APIKind, r.Vantage, r.Stream = trace.KindAnthropicMessages, trace.VantageProxy, in.Type == "s"
-	r.RequestModel = word(in.Model)
-	if stop := word(in.Stop); stop != nil { // it says that the answer was whole
+	r := w.lengths(at, in.in.n, in.out.n)
+	r.RequestID = numbered("request-", w.nth)
+	r.APIKind, r.Vantage, r.Stream = trace.KindAnthropicMessages, trace.VantageProxy, string(in.kind) == "s"
+	r.RequestModel = w.word(in.model)
+	if stop := w.word(in.stop); stop != nil { // it says that the answer was whole
 		r.FinishReasons, r.Outcome = []string{*stop}, trace.OutcomeOK
 	}
-	var ok [3]bool
-	r.TEndUs, ok[0] = secondsUs(in.APITime)
-	r.ServerTTFTUs, ok[1] = secondsUs(in.TTFT)
-	r.ThinkTimeUs, ok[2] = secondsUs(in.ThinkTime)
-	if ok != [3]bool{true, true, true} {
-		return nil, "api_time, ttft or think_time: want seconds, 0 or more"
+	for _, time := range []struct {
+		name string
+		text []byte
+		to   **int64
+	}{{"api_time", in.apiTime, &r.TEndUs}, {"ttft", in.ttft, &r.ServerTTFTUs}, {"think_time", in.thinkTime, &r.ThinkTimeUs}} {
+		if time.text == nil {
+			continue
+		}
+		ns, ok := decimalNs(time.text, w.unit)
+		if !ok || ns < 0 {
+			return nil, fmt.Sprintf("%s %s: want seconds, 0 or more", time.name, clip(string(time.text)))
+		}
+		*time.to = w.number((ns + 500) / 1000)
 	}
-	if w.blockSize <= 0 || in.HashIDs == nil {
+	return w.blocks(r, in)
+}
+
+// blocks gives a request its prefix.
+func (w *wekaReader) blocks(r *trace.Record, in *wekaRequest) (*trace.Record, string) {
+	if w.blockSize <= 0 || in.hashIDs == nil {
 		return r, ""
 	}
-	if full := *in.In / int64(w.blockSize); int64(len(in.HashIDs)) > full+1 {
-		return nil, fmt.Sprintf("%d hash_ids for %d tokens, want %d blocks of %d", len(in.HashIDs), *in.In, full, w.blockSize)
+	if full := in.in.n / int64(w.blockSize); int64(len(in.hashIDs)) > full+1 {
+		return nil, fmt.Sprintf("%d hash_ids for %d tokens, want %d blocks of %d", len(in.hashIDs), in.in.n, full, w.blockSize)
 	}
-	r.PrefixBlockSize, r.PrefixBlockUnit, r.PrefixBlockIDs = new(w.blockSize), new(trace.UnitToken), in.HashIDs
-	for i, id := range in.HashIDs {
-		if id < 0 || id >= 1<<40 {
+	for i, id := range in.hashIDs {
+		if id >= 1<<40 {
 			return nil, fmt.Sprintf("hash_ids: %d is no block id", id)
 		}
 		if !w.global {
 			w.top = max(w.top, id)
-			in.HashIDs[i] += w.next
+			in.hashIDs[i] += w.next
 		}
 	}
+	r.Prefix = w.prefix(in.hashIDs, w.blockSize)
 	return r, ""
-}
-
-// secondsUs is a time in seconds as microseconds; ok is false where it is
-// none.
-func secondsUs(s *float64) (us *int64, ok bool) {
-	if s == nil {
-		return nil, true
-	}
-	if !(*s >= 0 && *s < float64(maxNs)/1e9) {
-		return nil, false
-	}
-	return new(int64(*s*1e6 + 0.5)), true
 }
