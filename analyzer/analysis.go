@@ -64,6 +64,10 @@ type Analysis struct {
 	// no fault window is marked.
 	Recovery *Recovery `json:"recovery"`
 
+	// Fallback is what became of the requests that faults fell on; nil where none
+	// did and no answer says that the service fell back.
+	Fallback *Fallback `json:"fallback"`
+
 	// Reserved names: nil until they work.
 	Tenants *Reserved `json:"tenants"`
 	Stalls  *Reserved `json:"stalls"`

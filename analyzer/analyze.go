@@ -63,6 +63,9 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 	}
 	a.judge(loads, runs, m.Run, o)
 	a.judgeAside(loads, seen, o.Objectives)
+	if a.Fallback, err = fallbackOf(d, loads, seen); err != nil {
+		return nil, fmt.Errorf("analyze %q: %w", d.Path(), err)
+	}
 	return a, nil
 }
 
@@ -146,6 +149,7 @@ func formulas() map[string]string {
 		"steady_state":                            "mean pairwise cosine of 36 answers in a row, jackknife bound, and of each third",
 		"windows":                                 "order statistics of P99 and P95, Clopper-Pearson, Newcombe; 5 % shared by all windows",
 		"windows.token_shift":                     "Kullback-Leibler over 256 bins, half a count added, less the greater of (B - 1)/2 (1/n + 1/m) and the jackknife's bias over 32 groups of answers",
+		"fallback":                                "Clopper-Pearson; Hodges-Lehmann shift of times less the median of the load; t interval of scores",
 		"recovery":                                "first second from which 60 s meet the objectives, no second of them by more than chance; Kaplan-Meier median",
 	}
 }

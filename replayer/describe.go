@@ -42,6 +42,9 @@ func (r *run) knobs() []string {
 		knobs = append(knobs, "http=2")
 	}
 	knobs = append(knobs, cfg.faultKnobs()...)
+	if len(cfg.KeepHeaders) > 0 {
+		knobs = append(knobs, "keep_headers="+strings.Join(cfg.KeepHeaders, ","))
+	}
 	if cfg.Model != "" {
 		knobs = append(knobs, "model="+cfg.Model)
 	}

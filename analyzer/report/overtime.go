@@ -19,6 +19,7 @@ func sections(a *analyzer.Analysis) []section {
 	for _, s := range []section{
 		{"Service-level targets over time", targetLines(a.Windows)},
 		{"Recovery after faults", recoveryLines(a.Recovery)},
+		{"Requests that faults fell on", fallbackLines(a.Fallback)},
 		{"Semantic entropy", entropyLines(a.Entropy)},
 		{"Steady state of repeated answers", steadyLines(a.SteadyState)},
 	} {

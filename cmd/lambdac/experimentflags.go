@@ -34,6 +34,7 @@ func keys(s *experiment.Spec) []key {
 		{"target.http2", "http2", switched(s.Target.HTTP2)},
 		{"target.ca", "ca", given(s.Target.CA)},
 		{"target.allowProduction", "allow-production", switched(s.Target.AllowProduction)},
+		{"target.keepHeaders", "keep-header", s.Target.KeepHeaders},
 		{"target.ignoreEOS", "ignore-eos", switched(s.Target.IgnoreEOS)},
 		{"trace.select", "select", given(s.Trace.Select)},
 		{"load.hold", "hold", given(l.Hold)},

@@ -84,6 +84,9 @@ type Target struct {
 	CA string `json:"ca,omitempty"`
 	// AllowProduction permits a target that was captured in the trace.
 	AllowProduction bool `json:"allowProduction,omitempty"`
+	// KeepHeaders are fields of answers that the run keeps, such as one that says
+	// that the service fell back.
+	KeepHeaders []string `json:"keepHeaders,omitempty"`
 	// IgnoreEOS asks the service to generate up to the recorded length.
 	IgnoreEOS bool `json:"ignoreEOS,omitempty"`
 }
