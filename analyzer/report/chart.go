@@ -4,11 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
+	"io"
+	"math"
+	"strconv"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/lambdac/lambdac/analyzer"
@@ -17,205 +23,195 @@ import (
 // theme is a set of colours. Charts are drawn once per theme, since an image
 // cannot follow the reader's choice of light and dark by itself.
 type theme struct {
-	ink, faint, points, line, band, second color.Color
+	ink, dim, faint, first, second, third, band color.Color
 }
 
 func lightTheme() theme {
 	return theme{
-		ink: color.RGBA{0x22, 0x26, 0x2b, 0xff}, faint: color.RGBA{0xdd, 0xe1, 0xe6, 0xff},
-		points: color.RGBA{0x0b, 0x5c, 0xad, 0xff}, line: color.RGBA{0xb3, 0x47, 0x00, 0xff},
-		band: color.NRGBA{0xb3, 0x47, 0x00, 0x30}, second: color.RGBA{0x1a, 0x7f, 0x37, 0xff},
+		ink: color.RGBA{0x22, 0x26, 0x2b, 0xff}, dim: color.RGBA{0x7a, 0x83, 0x8f, 0xff}, faint: color.RGBA{0xe4, 0xe8, 0xec, 0xff},
+		first: color.RGBA{0x0b, 0x5c, 0xad, 0xff}, second: color.RGBA{0xb3, 0x47, 0x00, 0xff}, third: color.RGBA{0x1a, 0x7f, 0x37, 0xff},
+		band: color.NRGBA{0xb3, 0x47, 0x00, 0x26},
 	}
 }
 
 func darkTheme() theme {
 	return theme{
-		ink: color.RGBA{0xe6, 0xea, 0xef, 0xff}, faint: color.RGBA{0x3a, 0x41, 0x4a, 0xff},
-		points: color.RGBA{0x6c, 0xb6, 0xff, 0xff}, line: color.RGBA{0xff, 0xa6, 0x57, 0xff},
-		band: color.NRGBA{0xff, 0xa6, 0x57, 0x38}, second: color.RGBA{0x7e, 0xe7, 0x87, 0xff},
+		ink: color.RGBA{0xe6, 0xea, 0xef, 0xff}, dim: color.RGBA{0x8b, 0x95, 0xa1, 0xff}, faint: color.RGBA{0x2b, 0x31, 0x39, 0xff},
+		first: color.RGBA{0x6c, 0xb6, 0xff, 0xff}, second: color.RGBA{0xff, 0xa6, 0x57, 0xff}, third: color.RGBA{0x7e, 0xe7, 0x87, 0xff},
+		band: color.NRGBA{0xff, 0xa6, 0x57, 0x30},
 	}
 }
 
 const (
-	chartWidth  = 7.6 * vg.Inch
-	chartHeight = 3.6 * vg.Inch
+	chartWidth  = 8 * vg.Inch
+	chartHeight = 3.9 * vg.Inch
+	fontSize    = 9
+	keyHeight   = 20 // of the row of names above a chart, points
+	// chartDPI makes a PNG of 1,600 points, enough for a slide.
+	chartDPI = 200
 )
 
-// errorChart draws the error rate over the offered load: levels with their
-// intervals, the published curve, and the interval of λc as a band.
-func errorChart(a *analyzer.Analysis, th theme) (string, error) {
-	p := newPlot(th, "offered load, requests/s", "error rate, %")
-	var levels points
-	var unjudged points
-	for i := range a.Levels {
-		l := &a.Levels[i]
-		levels := &levels
-		if !l.Judged {
-			levels = &unjudged
-		}
-		if e := l.ErrorRate; e.Point != nil && e.Low != nil && e.High != nil {
-			levels.add(l.OfferedPerS, *e.Point*100, *e.Low*100, *e.High*100)
-		}
-	}
-	top := max(levels.top(), unjudged.top())
-	if err := addBand(p, th, a.LambdaC.Low, a.LambdaC.High, top); err != nil {
-		return "", err
-	}
-	if len(a.Curve) > 1 {
-		curve := make(plotter.XYs, 0, len(a.Curve))
-		for _, c := range a.Curve {
-			curve = append(curve, plotter.XY{X: c.OfferedPerS, Y: c.ErrorRate * 100})
-		}
-		if err := addLine(p, curve, th.line, "fitted "+familyName(a)); err != nil {
-			return "", err
-		}
-	}
-	if err := addLevels(p, &levels, th.points, "measured, 95 %"); err != nil {
-		return "", err
-	}
-	if err := addLevels(p, &unjudged, th.faint, "not judged"); err != nil {
-		return "", err
-	}
-	p.Y.Min = 0
-	p.Y.Max = max(top*1.05, 1)
-	return svg(p)
+// Chart is one figure of the report.
+type Chart struct {
+	// Name is that of its file, without an ending.
+	Name         string
+	Title, About string
+
+	draw func(*analyzer.Analysis, *figure)
+	of   *analyzer.Analysis
 }
 
-// latencyChart draws the time to first token over the offered load, with a
-// logarithmic scale.
-func latencyChart(a *analyzer.Analysis, th theme) (string, error) {
-	p := newPlot(th, "offered load, requests/s", "TTFT from schedule, ms (log)")
-	var p50, p99 points
-	for i := range a.Levels {
-		l, t := &a.Levels[i], &a.Levels[i].TTFTUserUs
-		if t.P50 != nil && *t.P50 > 0 {
-			v := *t.P50 / 1000
-			p50.add(l.OfferedPerS, v, v, v)
-		}
-		if t.P99 != nil && *t.P99 > 0 {
-			v := *t.P99 / 1000
-			low, high := v, v
-			if t.P99Low != nil && *t.P99Low > 0 && t.P99High != nil {
-				low, high = *t.P99Low/1000, *t.P99High/1000
-			}
-			p99.add(l.OfferedPerS, v, low, high)
+// Charts are the figures that the analysis has data for.
+func Charts(a *analyzer.Analysis) []Chart {
+	var out []Chart
+	for _, c := range []Chart{
+		{Name: "errors", Title: "Errors over load", About: "Share of offered requests that failed or were refused, per level, with its 95 % interval; the fitted curve; the interval of λc.", draw: errorChart},
+		{Name: "latency", Title: "Latency over load", About: "Time to the first token from the scheduled send, answered requests only; p99 with its 95 % order-statistic interval, which needs fewer requests than the point.", draw: latencyChart},
+		{Name: "goodput", Title: "Goodput over load", About: "Answers per second that met every objective; on the dotted line all that was offered is.", draw: goodputChart},
+	} {
+		f := newFigure(lightTheme())
+		c.draw(a, f)
+		if f.drawn {
+			c.of = a
+			out = append(out, c)
 		}
 	}
-	if len(p50.XYs)+len(p99.XYs) == 0 {
-		return "", nil
-	}
-	if err := addLevels(p, &p99, th.line, "p99, 95 %"); err != nil {
-		return "", err
-	}
-	if err := addLevels(p, &p50, th.second, "p50"); err != nil {
-		return "", err
-	}
-	p.Y.Scale = plot.LogScale{}
-	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
-	return svg(p)
+	return out
 }
 
-func newPlot(th theme, x, y string) *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil // the page shows through
-	p.X.Label.Text, p.Y.Label.Text = x, y
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Color, axis.Tick.Color = th.ink, th.ink
-		axis.Label.TextStyle.Color, axis.Tick.Label.Color = th.ink, th.ink
+// SVG writes the chart as a vector image, in light colours.
+func (c Chart) SVG(w io.Writer) error {
+	text, err := c.svg(lightTheme())
+	if err == nil {
+		_, err = io.WriteString(w, text)
 	}
-	p.Legend.TextStyle.Color = th.ink
-	p.Legend.Top, p.Legend.Left = true, true
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = th.faint, th.faint
-	p.Add(grid)
-	return p
-}
-
-// points are measured values with their intervals.
-type points struct {
-	plotter.XYs
-	plotter.YErrors
-}
-
-func (p *points) add(x, y, low, high float64) {
-	p.XYs = append(p.XYs, plotter.XY{X: x, Y: y})
-	p.YErrors = append(p.YErrors, struct{ Low, High float64 }{y - low, high - y})
-}
-
-func (p *points) top() float64 {
-	top := 0.0
-	for i, xy := range p.XYs {
-		top = max(top, xy.Y+p.YErrors[i].High)
-	}
-	return top
-}
-
-func addLevels(p *plot.Plot, values *points, c color.Color, name string) error {
-	if len(values.XYs) == 0 {
-		return nil
-	}
-	bars, err := plotter.NewYErrorBars(values)
 	if err != nil {
-		return fmt.Errorf("draw intervals: %w", err)
+		return fmt.Errorf("write chart %s: %w", c.Name, err)
 	}
-	bars.Color = c
-	dots, err := plotter.NewScatter(values.XYs)
-	if err != nil {
-		return fmt.Errorf("draw levels: %w", err)
-	}
-	dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}
-	p.Add(bars, dots)
-	p.Legend.Add(name, dots)
 	return nil
 }
 
-func addLine(p *plot.Plot, xys plotter.XYs, c color.Color, name string) error {
-	line, err := plotter.NewLine(xys)
-	if err != nil {
-		return fmt.Errorf("draw curve: %w", err)
+// PNG writes the chart as an image on white.
+func (c Chart) PNG(w io.Writer) error {
+	f := newFigure(lightTheme())
+	c.draw(c.of, f)
+	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, chartHeight), vgimg.UseDPI(chartDPI))
+	if err := f.drawOn(draw.New(canvas)); err != nil {
+		return fmt.Errorf("draw chart %s: %w", c.Name, err)
 	}
-	line.Color, line.Width = c, vg.Points(1.6)
-	p.Add(line)
-	p.Legend.Add(name, line)
+	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(w); err != nil {
+		return fmt.Errorf("write chart %s: %w", c.Name, err)
+	}
 	return nil
 }
 
-// addBand shades the closed interval of λc up to the height top, data units.
-func addBand(p *plot.Plot, th theme, low, high *float64, top float64) error {
-	if low == nil || high == nil {
-		return nil
-	}
-	height := max(top*1.05, 1)
-	band, err := plotter.NewPolygon(plotter.XYs{{X: *low}, {X: *low, Y: height}, {X: *high, Y: height}, {X: *high}})
-	if err != nil {
-		return fmt.Errorf("draw interval of λc: %w", err)
-	}
-	band.Color, band.LineStyle.Width = th.band, 0
-	p.Add(band)
-	p.Legend.Add("λc, 95 %", band)
-	return nil
-}
-
-func familyName(a *analyzer.Analysis) string {
-	if a.LambdaC.Family == nil {
-		return "curve"
-	}
-	return *a.LambdaC.Family
-}
-
-func svg(p *plot.Plot) (string, error) {
-	// Room for the last tick's label.
-	p.X.Max += (p.X.Max - p.X.Min) * 0.03
+// svg is the chart as an element of a page: without an XML declaration.
+func (c Chart) svg(th theme) (string, error) {
+	f := newFigure(th)
+	c.draw(c.of, f)
 	canvas := vgsvg.New(chartWidth, chartHeight)
-	p.Draw(draw.New(canvas))
+	if err := f.drawOn(draw.New(canvas)); err != nil {
+		return "", err
+	}
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
-		return "", fmt.Errorf("write chart: %w", err)
+		return "", err
 	}
-	// Inside HTML an SVG starts at its element: no XML declaration.
 	text := b.Bytes()
 	if i := bytes.Index(text, []byte("<svg")); i > 0 {
 		text = text[i:]
 	}
 	return string(text), nil
+}
+
+// figure is a plot with the row of names above it.
+type figure struct {
+	*plot.Plot
+
+	theme theme
+	keys  []key
+	// drawn: there is something to see.
+	drawn bool
+	err   error
+}
+
+// key is one name with what stands for it.
+type key struct {
+	name  string
+	thumb plot.Thumbnailer
+}
+
+func newFigure(th theme) *figure {
+	f := &figure{Plot: plot.New(), theme: th}
+	f.BackgroundColor = nil // the page shows through
+	for _, axis := range []*plot.Axis{&f.X, &f.Y} {
+		axis.Color, axis.Tick.Color = th.dim, th.dim
+		axis.Label.TextStyle, axis.Tick.Label = restyled(axis.Label.TextStyle, th.ink), restyled(axis.Tick.Label, th.ink)
+		axis.Tick.Marker = plot.TickerFunc(niceTicks)
+		axis.Label.Padding = vg.Points(4)
+	}
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = th.faint, th.faint
+	f.Add(grid)
+	return f
+}
+
+func restyled(s text.Style, c color.Color) text.Style {
+	s.Color = c
+	s.Font = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, fontSize)
+	return s
+}
+
+// niceTicks are five to ten ticks at 1, 2 or 5 times a power of ten.
+func niceTicks(low, high float64) []plot.Tick {
+	if !(high > low) {
+		return nil
+	}
+	step := math.Pow10(int(math.Floor(math.Log10((high - low) / 5))))
+	for _, by := range []float64{5, 2} {
+		if (high-low)/(step*by) >= 5 {
+			step *= by
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for i := math.Ceil(low/step - 1e-9); i*step <= high+step*1e-9 && len(ticks) < 20; i++ {
+		v := i*step + 0 // no negative zero
+		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
+	}
+	return ticks
+}
+
+// logTicks are ticks at 1, 2 and 5 times powers of ten.
+func logTicks(low, high float64) []plot.Tick {
+	var ticks []plot.Tick
+	for e := math.Floor(math.Log10(low)); e <= math.Log10(high) && len(ticks) < 40; e++ {
+		for _, by := range []float64{1, 2, 5} {
+			if v := by * math.Pow10(int(e)); v >= low && v <= high {
+				ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
+			}
+		}
+	}
+	return ticks
+}
+
+// drawOn draws plot and names.
+func (f *figure) drawOn(c draw.Canvas) error {
+	if f.err != nil {
+		return f.err
+	}
+	f.X.Max += (f.X.Max - f.X.Min) * 0.03 // room for the last tick's label
+	style := restyled(f.X.Label.TextStyle, f.theme.ink)
+	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	at, middle := c.Min.X+vg.Points(40), c.Max.Y-vg.Points(keyHeight/2)
+	for _, k := range f.keys {
+		box := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+			Min: vg.Point{X: at, Y: middle - vg.Points(5)}, Max: vg.Point{X: at + vg.Points(18), Y: middle + vg.Points(5)},
+		}}
+		k.thumb.Thumbnail(&box)
+		c.FillText(style, vg.Point{X: box.Max.X + vg.Points(4), Y: middle}, k.name)
+		at = box.Max.X + style.Width(k.name) + vg.Points(26)
+	}
+	f.Draw(draw.Crop(c, vg.Points(4), -vg.Points(8), vg.Points(4), -vg.Points(keyHeight)))
+	return nil
 }

@@ -24,7 +24,7 @@ func planLine(w *analyzer.WhatIf) string {
 	}
 	text += fmt.Sprintf("%d %s enough, limited by %s", *w.Replicas, replicas, limitName(*w.LimitedBy))
 	if w.FleetPerHour != nil {
-		text += fmt.Sprintf("; %s per hour", money(w.FleetPerHour))
+		text += fmt.Sprintf("; %s per hour", brief(w.FleetPerHour))
 	}
 	return text
 }
@@ -40,8 +40,8 @@ func limitName(name string) string {
 	return name
 }
 
-// money formats an amount to three significant digits.
-func money(v *float64) string {
+// brief formats a number to three significant digits.
+func brief(v *float64) string {
 	if v == nil {
 		return unknown
 	}
@@ -107,14 +107,14 @@ func textWhatIf(b *strings.Builder, w *analyzer.WhatIf) {
 		fmt.Fprintln(t, "  limit\tload/s, 95 %\treplicas\tper 1k requests\tper 1M output tokens")
 	}
 	for _, l := range w.Limits {
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", limitName(l.Limit), estimated(l.LoadPerS, rate), replicas(l.Replicas), estimated(l.CostPer1kRequests, money), estimated(l.CostPer1MTokens, money))
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", limitName(l.Limit), estimated(l.LoadPerS, rate), replicas(l.Replicas), estimated(l.CostPer1kRequests, brief), estimated(l.CostPer1MTokens, brief))
 	}
 	_ = t.Flush() // a strings.Builder does not fail
 	if len(w.LevelCosts) > 0 {
 		fmt.Fprintln(t, "  as run, offered/s\tper 1k good answers\tper 1M output tokens")
 	}
 	for _, c := range w.LevelCosts {
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", rate(&c.OfferedPerS), money(c.Per1kGood), money(c.Per1MTokens))
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", rate(&c.OfferedPerS), brief(c.Per1kGood), brief(c.Per1MTokens))
 	}
 	_ = t.Flush() // a strings.Builder does not fail
 }

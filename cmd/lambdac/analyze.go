@@ -20,7 +20,7 @@ func newAnalyze() *cobra.Command {
 	var slos []string
 	var seed uint64
 	var asJSON bool
-	var table, out string
+	var table, out, charts string
 	var plan analyzer.Plan
 	c := &cobra.Command{
 		Use:   "analyze RUN",
@@ -76,7 +76,7 @@ ttft_user_p50_ms. Other columns are named and left out.`,
 			if a == nil {
 				return written
 			}
-			if err := cmp.Or(printAnalysis(c.OutOrStdout(), a, asJSON), written); err != nil {
+			if err := cmp.Or(printAnalysis(c.OutOrStdout(), a, asJSON), written, writeCharts(charts, a)); err != nil {
 				return err
 			}
 			if dir != "" {
@@ -89,12 +89,31 @@ ttft_user_p50_ms. Other columns are named and left out.`,
 	f.StringArrayVar(&slos, "slo", nil, "objective, such as 'ttft_user p99 800ms' or 'error_rate 0.5%' (repeatable)")
 	f.StringVar(&table, "csv", "", "analyze a CSV file of another tool (- = stdin)")
 	f.StringVarP(&out, "out", "o", "", "with --csv: folder for analysis.json and report.html")
+	f.StringVar(&charts, "charts", "", "also write each chart as SVG and PNG to this folder")
 	f.Float64Var(&plan.ForecastPerS, "forecast", 0, "requests/s to plan for: how many replicas of what was run carry them")
 	f.Float64Var(&plan.PricePerHour, "price-per-hour", 0, "price of what was run, any currency: what requests and tokens cost")
 	f.Float64Var(&plan.PeakPerS, "peak", 0, "highest rate of today's traffic, requests/s (default the trace's highest minute)")
 	f.Uint64Var(&seed, "seed", 1, "seed of all resampling")
 	f.BoolVar(&asJSON, "json", false, "print analysis.json instead of text")
 	return c
+}
+
+// writeCharts writes each chart twice, for a page and for a slide; none where
+// dir is empty.
+func writeCharts(dir string, a *analyzer.Analysis) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	for _, chart := range report.Charts(a) {
+		path := filepath.Join(dir, chart.Name)
+		if err := errors.Join(writeFile(path+".svg", chart.SVG), writeFile(path+".png", chart.PNG)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkPlan refuses rates and prices that are none.
