@@ -193,7 +193,7 @@ func (s *Sanitizer) warnings() []string {
 		n    int64
 		text string
 	}{
-		{s.chain.known.forgotten, "%d prefix blocks were forgotten: content that came again much later has new block ids"},
+		{s.chain.numbers.forgotten, "%d prefix blocks were forgotten: content that came again much later has new block ids"},
 		{s.retries.seen.forgotten, "%d request bodies were forgotten: late retries may be missed"},
 		{s.sessions.byContent.forgotten + s.sessions.byID.forgotten, "%d session turns were forgotten: long pauses may begin a new session"},
 		{s.targets.over, "%d more hosts were captured than are named in captured_targets"},

@@ -102,9 +102,11 @@ func (d *decoder) parts(run []byte) iter.Seq[[]byte] {
 			yield(plain)
 			return
 		}
-		if plain := d.base64(run); readable(plain) || compressed(plain) {
-			yield(plain)
-			return
+		if mayBegin(run) {
+			if plain := d.base64(run); readable(plain) || compressed(plain) {
+				yield(plain)
+				return
+			}
 		}
 		if len(run) < minMixed || !mixedCase(run) {
 			return
@@ -117,6 +119,30 @@ func (d *decoder) parts(run []byte) iter.Seq[[]byte] {
 			}
 		}
 	}
+}
+
+// mayBegin reports that the first three bytes of what a run decodes to may begin
+// something readable or compressed. Most words are no base64, and are seen here.
+func mayBegin(run []byte) bool {
+	var word uint32
+	for _, c := range run[:4] {
+		word = word<<6 | uint32(base64Values[c])
+	}
+	first := [...]byte{byte(word >> 16), byte(word >> 8), byte(word)}
+	for _, magic := range magics {
+		if first[0] == magic[0] && first[1] == magic[1] {
+			return true
+		}
+	}
+	for _, b := range first {
+		switch {
+		case b == 0, b >= 0xc2 && b < 0xf5: // left out later; the first of several
+			return true
+		case b >= 0x80, unreadable(rune(b)):
+			return false
+		}
+	}
+	return true
 }
 
 // hex decodes digits of base 16, if they are text; else it is nil.
@@ -213,14 +239,19 @@ func compressed(b []byte) bool {
 	return false
 }
 
-func isBase64(c byte) bool { return base64Letters[c] }
+func isBase64(c byte) bool { return base64Values[c] < 64 }
 
-// base64Letters are those of both alphabets of RFC 4648.
-var base64Letters = func() (set [256]bool) {
-	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_") {
-		set[c] = true
+// base64Values are those of the letters of both alphabets of RFC 4648; 64 is
+// none.
+var base64Values = func() (values [256]byte) {
+	for c := range values {
+		values[c] = 64
 	}
-	return set
+	for i, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") {
+		values[c] = byte(i)
+	}
+	values['-'], values['_'] = values['+'], values['/']
+	return values
 }()
 
 // readable reports text: valid UTF-8 without control characters other than

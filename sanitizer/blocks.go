@@ -2,7 +2,6 @@ package sanitizer
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 
 	"github.com/lambdac/lambdac/trace"
 )
@@ -11,9 +10,6 @@ const (
 	// blockBytes is the size of a prefix block: content text after JSON
 	// unescaping.
 	blockBytes = 64
-	// maxBlocks bounds the numbering table: 34 MB of distinct text. The table
-	// takes about 20 MiB when full.
-	maxBlocks = 1 << 19
 	// maxBounds bounds the ends of texts of one request that are kept for
 	// finding its parent.
 	maxBounds = 256
@@ -21,11 +17,6 @@ const (
 
 // block is the chained hash of a block, cut to 128 bits.
 type block [16]byte
-
-// number is the hash cut further, for the table of numbers, which is the
-// largest that a sanitizer has: that a block among a billion gets the number of
-// one of the half million in the table has a chance of 3e-5.
-func number(h *[sha256.Size]byte) uint64 { return binary.BigEndian.Uint64(h[:8]) }
 
 // chainer turns the texts of a request into block ids:
 //
@@ -46,8 +37,7 @@ type chainer struct {
 	// the end of a block.
 	in      []byte
 	borders []byte
-	known   *recent[uint64, int64]
-	next    int64
+	numbers *numbering
 	ids     []int64 // the caller's after finish
 	// bounds are the hashes at the ends of the last texts, roles their roles;
 	// last is the hash of all of them.
@@ -59,8 +49,8 @@ type chainer struct {
 
 func newChainer() *chainer {
 	return &chainer{
-		in:    make([]byte, 0, 2*blockBytes),
-		known: newRecent[uint64, int64](maxBlocks),
+		in:      make([]byte, 0, 2*blockBytes),
+		numbers: newNumbering(maxBlocks),
 	}
 }
 
@@ -106,14 +96,7 @@ func (c *chainer) add(role trace.Role, text []byte) {
 // close ends the open block and numbers it.
 func (c *chainer) close() {
 	c.hash()
-	key := number(&c.h)
-	id, ok := c.known.get(key)
-	if !ok {
-		id = c.next
-		c.next++
-		c.known.put(key, id)
-	}
-	c.ids = append(c.ids, id)
+	c.ids = append(c.ids, c.numbers.id(&c.h))
 	c.rewind()
 }
 

@@ -1,6 +1,7 @@
 package sanitizer
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
@@ -100,5 +101,41 @@ func TestRecentForgetsTheOldest(t *testing.T) {
 	}
 	if want := int64(7 - len(r.young) - len(r.old)); r.forgotten != want {
 		t.Errorf("%d forgotten, want %d", r.forgotten, want)
+	}
+}
+
+// Hashes keep their numbers for as long as the table remembers them.
+func TestNumberingForgetsTheOldest(t *testing.T) {
+	n := newNumbering(256)
+	hash := func(i int) *[32]byte { h := sha256.Sum256(fmt.Append(nil, i)); return &h }
+	for i := range 100 {
+		if got := n.id(hash(i)); got != int64(i) {
+			t.Fatalf("hash %d is number %d", i, got)
+		}
+	}
+	n.id(hash(0))
+	for i := 100; i < 200; i++ { // the first 128 grow old
+		n.id(hash(i))
+	}
+	if got := n.id(hash(5)); got != 5 { // and becomes young again
+		t.Errorf("hash 5 is number %d", got)
+	}
+	for i := 200; i < 300; i++ {
+		n.id(hash(i))
+	}
+	if n.id(hash(5)) != 5 || n.id(hash(299)) != 299 {
+		t.Error("a hash in use was forgotten")
+	}
+	if got := n.id(hash(1)); got != 300 {
+		t.Errorf("hash 1 is number %d, want a new one", got)
+	}
+	if n.forgotten != 127 { // of the first 128, all but hash 5
+		t.Errorf("%d forgotten, want 127", n.forgotten)
+	}
+	if zero := n.id(new([32]byte)); n.id(new([32]byte)) != zero {
+		t.Error("the hash 0 has two numbers")
+	}
+	if used := n.young.used + n.old.used; used > 256 || len(n.young.places) > 512 {
+		t.Errorf("%d of %d places used", used, len(n.young.places))
 	}
 }

@@ -132,33 +132,56 @@ func BenchmarkModes(b *testing.B) {
 // BenchmarkAddedDelay is the time of Take for one 16 kB body, as percentiles of
 // this thread's own time: what others do on a busy machine is not in it.
 func BenchmarkAddedDelay(b *testing.B) {
-	own := func() time.Duration {
-		var t unix.Timespec
-		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // cannot fail
-		return time.Duration(t.Nano())
-	}
 	r := rand.New(rand.NewPCG(1, 1))
-	body := keywordRich(r, 16<<10)
-	for _, mode := range []trace.Mode{trace.ModeShape, trace.ModeRedact, trace.ModeFiller} {
-		b.Run(string(mode), func(b *testing.B) {
+	for _, row := range []struct {
+		name string
+		mode trace.Mode
+		body string
+	}{
+		{"shape", trace.ModeShape, keywordRich(r, 16<<10)},
+		{"redact", trace.ModeRedact, keywordRich(r, 16<<10)},
+		{"filler", trace.ModeFiller, keywordRich(r, 16<<10)},
+		{"filler/chinese", trace.ModeFiller, samplesOf(r, "chinese", 16<<10)},
+		{"filler/code", trace.ModeFiller, samplesOf(r, "code", 16<<10)},
+		{"filler/mixed", trace.ModeFiller, samplesOf(r, "mixed", 16<<10)},
+	} {
+		b.Run(row.name, func(b *testing.B) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			s := start(b, Config{Mode: mode, Key: testKey, FeatureShare: 1e-9}, discard{})
+			s := start(b, Config{Mode: row.mode, Key: testKey, FeatureShare: 1e-9}, discard{})
 			s.targets.seen = everyTarget()
 			var took []time.Duration
 			for n := uint64(0); b.Loop(); n++ {
-				x := chat(n, int64(n), body)
-				began := own()
+				x := chat(n, int64(n), row.body)
+				began := threadTime()
 				if err := s.Take(x); err != nil {
 					b.Fatal(err)
 				}
-				took = append(took, own()-began)
+				took = append(took, threadTime()-began)
 			}
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2])/1e6, "ms/p50")
 			b.ReportMetric(float64(took[len(took)*99/100])/1e6, "ms/p99")
 		})
 	}
+}
+
+// threadTime is what this thread has used.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // cannot fail
+	return time.Duration(t.Nano())
+}
+
+// samplesOf is a chat of size bytes with texts of a kind.
+func samplesOf(r *rand.Rand, kind string, size int) string {
+	var list []map[string]string
+	for n := 0; n < size; {
+		text := sample(r, kind)
+		n += len(text) + 40
+		list = append(list, map[string]string{"role": "user", "content": text})
+	}
+	return string(mustJSON(map[string]any{"model": "gpt-4o-mini", "messages": list}))
 }
 
 // BenchmarkMemory is the most memory that sanitizers hold beyond bodies of 16 MiB,

@@ -230,3 +230,30 @@ func TestRedactFindsWhatIsEscaped(t *testing.T) {
 		}
 	}
 }
+
+// What is not decoded because of how it begins would not have been read.
+func TestMayBegin(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	letters := []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+	var d decoder
+	passed := 0
+	for range 200_000 {
+		run := make([]byte, minEncoded+r.IntN(8))
+		for i := range run {
+			run[i] = letters[r.IntN(len(letters))]
+		}
+		if mayBegin(run) {
+			passed++
+		} else if plain := d.base64(run); readable(plain) || compressed(plain) {
+			t.Fatalf("%s reads as %q", run, plain)
+		}
+	}
+	for _, magic := range magics {
+		if !mayBegin([]byte(base64.StdEncoding.EncodeToString([]byte(magic + "0123456789")))) {
+			t.Errorf("%q is not looked at", magic)
+		}
+	}
+	if passed == 0 || passed > 100_000 {
+		t.Errorf("%d of 200000 are decoded", passed)
+	}
+}

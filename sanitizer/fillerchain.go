@@ -31,8 +31,7 @@ type tokenChain struct {
 	open    []byte // the tokens of the open block, four bytes each
 	borders []byte
 	in      []byte
-	known   *recent[uint64, int64]
-	next    int64
+	numbers *numbering
 	ids     []int64
 	// hashes are those of the request's blocks, total its tokens so far.
 	hashes [][hashSize]byte
@@ -41,8 +40,8 @@ type tokenChain struct {
 
 func newTokenChain(keys *keyring) *tokenChain {
 	return &tokenChain{
-		mac:   hmac.New(sha256.New, keys.derive("blocks").key),
-		known: newRecent[uint64, int64](maxBlocks),
+		mac:     hmac.New(sha256.New, keys.derive("blocks").key),
+		numbers: newNumbering(maxBlocks),
 	}
 }
 
@@ -74,14 +73,7 @@ func (c *tokenChain) close() {
 	c.mac.Write(c.in)
 	c.mac.Sum(c.h[:0])
 	c.hashes = append(c.hashes, c.h)
-	key := number(&c.h)
-	id, ok := c.known.get(key)
-	if !ok {
-		id = c.next
-		c.next++
-		c.known.put(key, id)
-	}
-	c.ids = append(c.ids, id)
+	c.ids = append(c.ids, c.numbers.id(&c.h))
 	c.open, c.borders = c.open[:0], c.borders[:0]
 }
 

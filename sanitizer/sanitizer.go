@@ -88,7 +88,7 @@ func prepare(cfg Config, out Output) (*Sanitizer, error) {
 		return nil, err
 	}
 	if cfg.Mode == trace.ModeFiller {
-		s.chain.next = firstByteBlock
+		s.chain.numbers.next = firstByteBlock
 	}
 	return s, nil
 }

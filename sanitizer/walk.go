@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/lambdac/lambdac/internal/llmwire"
 )
 
 // texts is what a mode makes of what people and models wrote. Texts and names
@@ -244,7 +246,7 @@ func (w *walker) text(dst []byte, p *bodyPlace, name []byte, in inherited, treat
 		return nil, w.wrap(err)
 	}
 	at := w.offset() - int64(len(raw))
-	value := w.unquote(raw)
+	value := llmwire.Unquote(&w.plain, raw)
 	if treat == treatKeep {
 		if out, ok := w.keep(dst, p, value); ok {
 			return out, nil
@@ -264,16 +266,6 @@ func (w *walker) text(dst []byte, p *bodyPlace, name []byte, in inherited, treat
 		return w.open(dst, name, raw, value, at, w.t.opens()), nil
 	}
 	return w.length(dst, value), nil
-}
-
-// unquote returns the value of a JSON string, valid until the next call.
-func (w *walker) unquote(raw []byte) []byte {
-	value := raw[1 : len(raw)-1]
-	if bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
-		return value
-	}
-	w.plain, _ = jsontext.AppendUnquote(w.plain[:0], raw) // the error tells of invalid UTF-8 only
-	return w.plain
 }
 
 // length keeps the length of a string.

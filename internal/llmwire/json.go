@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -245,15 +244,7 @@ func (r *reader) fail(err error) bool {
 
 // unquote returns the value of a JSON string: a part of raw where it has no
 // escape, else the reader's own memory.
-func (r *reader) unquote(raw []byte) []byte {
-	inner := raw[1 : len(raw)-1]
-	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return inner
-	}
-	// The error only says that there was invalid UTF-8.
-	r.scratch, _ = jsontext.AppendUnquote(r.scratch[:0], raw)
-	return r.scratch
-}
+func (r *reader) unquote(raw []byte) []byte { return Unquote(&r.scratch, raw) }
 
 // SyntaxError says where a body stops being JSON. It holds no byte of it.
 type SyntaxError struct {
