@@ -25,6 +25,7 @@ func TestAfterEscapes(t *testing.T) {
 		{`\u003c6d:39:30:48:63:c8\u003e`, "mac"},
 		{`aws_session_token="the token is password=By9iLR9DG0Zcj9L2"`, "named_secret"},
 		{`password=%tmtgQ1Mb0C#mqj1`, "named_secret"},
+		{"password=6cq=\r\nLdpg#I3GGW2e4", "named_secret"},
 		{`npm_KnnSYwILbHlZETfmcbqidXZnMgthGcaYPSk3`, "npm_token"},
 		{"\x1b[1;31m203.0.113.77\x1b[0m", "ip"},
 		{`\033[32mghp_16C7e42F292c6912E7710c838347Ae178B4a\033[0m`, "github_token"},

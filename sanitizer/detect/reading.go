@@ -58,15 +58,23 @@ func readTerminal(text []byte) (r rune, size int) {
 	return skipped, end + 1
 }
 
-// readQuotedPrintable reads =40, and skips the line end after the sign.
+// readQuotedPrintable reads =40, and what [readSoftBreak] does.
 func readQuotedPrintable(text []byte) (r rune, size int) {
+	if r, size = readSoftBreak(text); size > 0 {
+		return r, size
+	}
+	return readHex(text, 1, 2)
+}
+
+// readSoftBreak skips a sign and the line end after it.
+func readSoftBreak(text []byte) (r rune, size int) {
 	switch {
 	case bytes.HasPrefix(text, []byte("=\r\n")):
 		return skipped, 3
 	case bytes.HasPrefix(text, []byte("=\n")):
 		return skipped, 2
 	}
-	return readHex(text, 1, 2)
+	return 0, 0
 }
 
 // isQuotedPrintable reports a text with a line that goes on, two escapes in a

@@ -40,6 +40,7 @@ func (j *job) unfolded(name []byte) {
 		j.layers(name, start, end, escapes)
 		if isQuotedPrintable(j.text[start:end]) {
 			j.layers(name, start, end, quotedPrintable)
+			j.layers(name, start, end, softBreaks)
 		}
 		if end == len(j.text) {
 			return
@@ -133,6 +134,8 @@ var (
 	escapes = writing{marksOf("%&\\\x1b", true), readEscape}
 	// quotedPrintable is that of mail (RFC 2045, section 6.7).
 	quotedPrintable = writing{marksOf("=", false), readQuotedPrintable}
+	// softBreaks are its line ends alone: in "password=6cq" the sign is no escape.
+	softBreaks = writing{marksOf("=", false), readSoftBreak}
 )
 
 func marksOf(list string, beyondASCII bool) *[256]bool {
