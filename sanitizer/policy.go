@@ -17,7 +17,7 @@ const PolicySchema = "lambdac.policy/v1"
 // Policy says what the sanitizer keeps, as data. Nothing that it does not name
 // is kept: of any other field stay its name, where that is made of known
 // words, and the length of its value. Start from [DefaultPolicy], or read one
-// with [ParsePolicy].
+// with [ReadPolicy].
 //
 // Every name in it is literal. In drop_headers, drop_query and places a '*'
 // stands for anything, as said there; nothing is a regular expression.
@@ -28,7 +28,7 @@ type Policy struct {
 	Name string `json:"name" yaml:"name"`
 
 	// Extends is the policy to which the rest of a file is added; "" = none.
-	// [ParsePolicy] resolves it.
+	// [ReadPolicy] resolves it.
 	Extends string `json:"extends,omitempty" yaml:"extends"`
 
 	// DropHeaders never keep a value, whatever else is said: credentials and

@@ -10,12 +10,8 @@ import (
 	"github.com/lambdac/lambdac/sanitizer/detect"
 )
 
-// PolicyError says what is wrong with a policy, where, and what to try.
+// PolicyError says what is wrong with a policy, and what to try.
 type PolicyError struct {
-	// File, Line and Column (from 1) are set where the policy was read from
-	// YAML; Line 0 = not known.
-	File         string
-	Line, Column int
 	// Field is the path in the policy: "headers.accept", "words[3]".
 	Field   string
 	Problem string
@@ -25,24 +21,9 @@ type PolicyError struct {
 	at []any
 }
 
-// Error is one line: place, problem and remedy.
+// Error is one line: field, problem and remedy.
 func (e *PolicyError) Error() string {
-	var b strings.Builder
-	b.WriteString("check policy")
-	if e.File != "" {
-		fmt.Fprintf(&b, " %s", e.File)
-		if e.Line > 0 {
-			fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
-		}
-	}
-	if e.Field != "" {
-		fmt.Fprintf(&b, ": %s", e.Field)
-	}
-	fmt.Fprintf(&b, ": %s", e.Problem)
-	if e.Try != "" {
-		fmt.Fprintf(&b, ": %s", e.Try)
-	}
-	return b.String()
+	return fmt.Sprintf("check policy: %s: %s: %s", e.Field, e.Problem, e.Try)
 }
 
 // wrong is a PolicyError at a place.

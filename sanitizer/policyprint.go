@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// YAML is the policy in the form that [ParsePolicy] reads, its lists sorted and
+// YAML is the policy in the form that [ReadPolicy] reads, its lists sorted and
 // each rule with its explanation.
 func (p Policy) YAML() string {
 	p = p.sorted()

@@ -3,16 +3,29 @@ package sanitizer
 import (
 	"errors"
 	"flag"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lambdac/lambdac/internal/jsonschema"
+	"github.com/lambdac/lambdac/internal/yamlfile"
 )
 
 var _ = flag.Bool("update", false, "write the published schema")
+
+// parsePolicy is [ReadPolicy] of a text.
+func parsePolicy(file string, text []byte) (Policy, error) {
+	var p Policy
+	f, err := yamlfile.Decode(file, text, &p)
+	if err != nil {
+		return Policy{}, err
+	}
+	return p.from(f)
+}
 
 // What is printed is what is read.
 func TestPolicyYAMLRoundTrip(t *testing.T) {
@@ -21,7 +34,7 @@ func TestPolicyYAMLRoundTrip(t *testing.T) {
 		if !ok || p.Name != name {
 			t.Fatalf("policy %q is called %q", name, p.Name)
 		}
-		got, err := ParsePolicy(name, []byte(p.YAML()))
+		got, err := parsePolicy(name, []byte(p.YAML()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +51,7 @@ func TestPolicyYAMLRoundTrip(t *testing.T) {
 const header = "schema: lambdac.policy/v1\nname: ours\n"
 
 func TestPolicyExtends(t *testing.T) {
-	p, err := ParsePolicy("ours.yaml", []byte(header+`extends: default
+	p, err := parsePolicy("ours.yaml", []byte(header+`extends: default
 headers: {x-tier: flag, retry-after: integer}
 query: {limit: integer}
 path_words: [special]
@@ -76,15 +89,18 @@ func TestPolicyMistakes(t *testing.T) {
 		line, col   int
 		problem, to string
 	}{
-		{"unknown rule", header + "headerz: {}\n", 3, 1, "unknown field", "use schema, name, extends, drop_headers"},
-		{"unknown rule in body", header + "body:\n  texts: []\n", 4, 3, "unknown field", "body {drop, pseudonym, keep, json, text}"},
-		{"rule twice", header + "words: [a]\nwords: [b]\n", 4, 1, "already defined", "--print-policy"},
-		{"no YAML", header + "words: [a\n", 3, 8, "", "--print-policy"},
-		{"wrong type", header + "words: {a: b}\n", 3, 8, "", "--print-policy"},
-		{"nothing", "", 0, 0, "not hold one document", "write one"},
-		{"no schema", "name: a\n", 0, 0, "schema", "write schema: lambdac.policy/v1"},
+		{"unknown rule", header + "headerz: {}\n", 3, 1, `unknown field "headerz"`, ""},
+		{"unknown rule in body", header + "body:\n  texts: []\n", 4, 3, `unknown field "texts"`, ""},
+		{"rule twice", header + "words: [a]\nwords: [b]\n", 4, 1, "already defined", ""},
+		{"no YAML", header + "words: [a\n", 3, 8, "", ""},
+		{"wrong type", header + "words: {a: b}\n", 3, 8, "", ""},
+		{"anchor", header + "words: &w [a]\nmodels: *w\n", 3, 8, "anchors and aliases are not read", "write the value out"},
+		{"bomb", header + "words: [&a x, *a, *a]\n", 3, 9, "anchors and aliases are not read", "write the value out"},
+		{"two documents", header + "---\nname: b\n", 4, 1, "a second document", "want one"},
+		{"nothing", "", 1, 1, "schema", "write schema: lambdac.policy/v1"},
+		{"no schema", "name: a\n", 1, 1, "schema", "write schema: lambdac.policy/v1"},
 		{"other schema", "schema: lambdac.policy/v9\nname: a\n", 1, 1, `"lambdac.policy/v9" is not known`, "write schema: lambdac.policy/v1"},
-		{"no name", "schema: lambdac.policy/v1\n", 0, 0, "no name", "write name:"},
+		{"no name", "schema: lambdac.policy/v1\n", 1, 1, "no name", "write name:"},
 		{"unknown base", header + "extends: lax\n", 3, 1, `no policy is called "lax"`, "use one of default, strict"},
 		{"unknown grammar", header + "headers:\n  x-a: regexp\n", 4, 3, `unknown grammar "regexp"`, "use one of beta, coding"},
 		{"regular expression as a header", header + "headers:\n  accept: media\n  x-.*: word\n", 5, 3, `"x-.*" is not a lower-case field name`, "names are literal"},
@@ -104,10 +120,10 @@ func TestPolicyMistakes(t *testing.T) {
 		{"unknown place", header + "tenant:\n  - {place: cookie, name: a}\n", 4, 6, `unknown place "cookie"`, "header, query or body"},
 		{"source without a name", header + "session:\n  - {place: body}\n", 4, 5, "has no name", "add name"},
 	} {
-		_, err := ParsePolicy("ours.yaml", []byte(tc.yaml))
-		wrong, ok := errors.AsType[*PolicyError](err)
+		_, err := parsePolicy("ours.yaml", []byte(tc.yaml))
+		wrong, ok := errors.AsType[*yamlfile.Error](err)
 		if !ok {
-			t.Errorf("%s: %v, want a PolicyError", tc.name, err)
+			t.Errorf("%s: %v, want a fault with its place", tc.name, err)
 			continue
 		}
 		if wrong.File != "ours.yaml" || wrong.Line != tc.line || wrong.Column != tc.col {
@@ -127,7 +143,7 @@ func TestDocumentedPolicy(t *testing.T) {
 	}
 	_, text, found := strings.Cut(string(page), "```yaml\n")
 	text, _, _ = strings.Cut(text, "```")
-	p, err := ParsePolicy("docs/sanitizer.md", []byte(text))
+	p, err := parsePolicy("docs/sanitizer.md", []byte(text))
 	if err != nil || !found {
 		t.Fatalf("found %v: %v", found, err)
 	}
@@ -136,9 +152,22 @@ func TestDocumentedPolicy(t *testing.T) {
 	}
 }
 
-func TestPolicyFileIsBounded(t *testing.T) {
-	if _, err := ParsePolicy("big.yaml", make([]byte, maxPolicy+1)); err == nil || !strings.Contains(err.Error(), "at most 1 MiB") {
-		t.Errorf("%v, want a refusal", err)
+func TestReadPolicy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ours.yaml")
+	if _, err := ReadPolicy(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	for text, want := range map[string]string{
+		header: "", header + "extends: default\n": "",
+		header + "words: ['a|b']\n":       "line 3, column 9: check policy: words[0]",
+		string(make([]byte, maxPolicy+1)): "larger than 1048576 bytes",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadPolicy(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %q", text, err, want)
+		}
 	}
 }
 
@@ -146,7 +175,8 @@ func TestPolicySchema(t *testing.T) {
 	jsonschema.PublishedInput(t, "../docs/schema/policy.v1.json", PolicySchema, Policy{}, ".")
 }
 
-// FuzzParsePolicy: any text gives a policy that can be used, or a PolicyError.
+// FuzzParsePolicy: any text gives a policy that can be used, or a fault with its
+// place.
 func FuzzParsePolicy(f *testing.F) {
 	f.Add(header + "extends: strict\n")
 	f.Add(header + "body: {keep: {'a[].b': word}, drop: ['**.c*']}\n")
@@ -155,14 +185,14 @@ func FuzzParsePolicy(f *testing.F) {
 	f.Add("schema: !!binary x\n---\n")
 	f.Add(header + "drop_headers: ! ")
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ParsePolicy("f", []byte(text))
+		p, err := parsePolicy("f", []byte(text))
 		if err != nil {
-			if _, ok := errors.AsType[*PolicyError](err); !ok {
+			if _, ok := errors.AsType[*yamlfile.Error](err); !ok {
 				t.Fatalf("%T %v", err, err)
 			}
 			return
 		}
-		again, err := ParsePolicy("f", []byte(p.YAML()))
+		again, err := parsePolicy("f", []byte(p.YAML()))
 		if err != nil {
 			t.Fatalf("what was printed cannot be read: %v\n%s", err, p.YAML())
 		}

@@ -151,6 +151,45 @@ func (f *File) At(path string, err error) error {
 	return &Error{f.name, 1, 1, err}
 }
 
+// AtKey is an error in the key or list item at a path of names and indexes; where
+// that is not there, in the nearest thing around it. Names may have any letters.
+func (f *File) AtKey(path []any, err error) error {
+	var place *token.Token
+	for _, doc := range f.tree.Docs {
+		node := doc.Body
+		for _, part := range path {
+			var begins *token.Token
+			if node, begins = child(node, part); begins == nil {
+				break
+			}
+			place = begins
+		}
+	}
+	return f.at(place, err)
+}
+
+// child is the value under a name or index, and the token where its key or it
+// begins.
+func child(node ast.Node, part any) (ast.Node, *token.Token) {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			if v.Key.GetToken().Value == part {
+				return v.Value, v.Key.GetToken()
+			}
+		}
+	case *ast.MappingValueNode:
+		if n.Key.GetToken().Value == part {
+			return n.Value, n.Key.GetToken()
+		}
+	case *ast.SequenceNode:
+		if i, ok := part.(int); ok && i < len(n.Values) {
+			return n.Values[i], start(n.Values[i])
+		}
+	}
+	return nil, nil
+}
+
 func (f *File) at(t *token.Token, err error) error {
 	if t == nil || t.Position == nil {
 		return &Error{f.name, 1, 1, err}

@@ -60,6 +60,30 @@ func TestAt(t *testing.T) {
 	}
 }
 
+func TestAtKey(t *testing.T) {
+	var p plan
+	f, err := Decode("plan.yaml", []byte("name: a\nloads:\n  - 1\n  - 2\nmore: {'a.b[]': x}\narms:\n  - {name: b}\n"), &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path []any
+		want string
+	}{
+		{[]any{"loads"}, "line 2, column 1"},
+		{[]any{"loads", 1}, "line 4, column 5"},
+		{[]any{"loads", 7}, "line 2, column 1"}, // not there: what is around it
+		{[]any{"more", "a.b[]"}, "line 5, column 8"},
+		{[]any{"arms", 0, "name"}, "line 7, column 6"},
+		{[]any{"nothing"}, "line 1, column 1"},
+		{nil, "line 1, column 1"},
+	} {
+		if err := f.AtKey(tt.path, errors.New("too much")); !strings.HasPrefix(err.Error(), `read "plan.yaml": `+tt.want+": too much") {
+			t.Errorf("%v: %v, want %s", tt.path, err, tt.want)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.yaml")
 	if _, err := Read(path, 10, new(plan)); !errors.Is(err, fs.ErrNotExist) {
