@@ -121,3 +121,80 @@ func quietEntry(machine elf.Machine, code []byte) uint64 {
 
 // maxPrologue is more than the instructions of a check of the stack.
 const maxPrologue = 10
+
+// quietStart finds, in the code with which a C compiler begins a function, the
+// first instruction that the kernel does itself (see quietEntry): a push, a call
+// or a branch. It is reached once for each call, with the registers of the
+// arguments as they came; the stack pointer may have moved. It is 0, the entry,
+// where the function begins otherwise.
+func quietStart(machine elf.Machine, code []byte) uint64 {
+	if machine != elf.EM_X86_64 {
+		return 0
+	}
+	for at, n := skipped(code), 0; n < maxPrologue; n++ {
+		inst, err := x86asm.Decode(code[at:], 64)
+		switch {
+		case err != nil:
+			return 0
+		case emulated(inst):
+			if returnsTo(code, at) {
+				return 0
+			}
+			return uint64(at)
+		case !keepsArguments(inst):
+			return 0
+		}
+		at += inst.Len
+	}
+	return 0
+}
+
+// emulated reports whether the kernel does an instruction without a step.
+func emulated(inst x86asm.Inst) bool {
+	switch inst.Op {
+	case x86asm.PUSH:
+		_, register := inst.Args[0].(x86asm.Reg)
+		return register
+	case x86asm.CALL, x86asm.JMP, x86asm.JE, x86asm.JNE, x86asm.JL, x86asm.JLE, x86asm.JG, x86asm.JGE, x86asm.JS, x86asm.JNS:
+		_, direct := inst.Args[0].(x86asm.Rel)
+		return direct
+	}
+	return false
+}
+
+// keepsArguments reports whether an instruction changes no register in which an
+// argument is, nor where the code goes on.
+func keepsArguments(inst x86asm.Inst) bool {
+	switch inst.Op {
+	case x86asm.TEST, x86asm.CMP:
+		return true
+	case x86asm.SUB:
+		return inst.Args[0] == x86asm.RSP
+	case x86asm.MOV, x86asm.XOR:
+		_, memory := inst.Args[0].(x86asm.Mem)
+		return memory || inst.Args[0] == x86asm.RAX || inst.Args[0] == x86asm.EAX
+	}
+	return false
+}
+
+// returnsTo reports whether a branch leads back into the first instructions, up
+// to the one at the end, or whether that cannot be told.
+func returnsTo(code []byte, end int) bool {
+	for at := 0; at < len(code); {
+		if n := skipped(code[at:]); n > 0 {
+			at += n
+			continue
+		}
+		inst, err := x86asm.Decode(code[at:], 64)
+		if err != nil || inst.Op == 0 {
+			return true
+		}
+		at += inst.Len
+		if rel, direct := inst.Args[0].(x86asm.Rel); direct && inst.Op != x86asm.CALL {
+			if to := at + int(rel); to > 0 && to <= end {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -110,7 +110,11 @@ func (m *image) points(found map[Func]symbol) Implementation {
 			im.Reason = "the place of its functions in the file is not known"
 			return im
 		}
-		im.Points = append(im.Points, Point{fn, entry, m.returns(s, entry)})
+		at := Point{fn, entry, m.returns(s, entry)}
+		if fn == BIOWrite { // each write of the library passes it
+			at.Entry += m.quietStart(s)
+		}
+		im.Points = append(im.Points, at)
 	}
 	return im
 }
@@ -130,6 +134,19 @@ func (m *image) returns(s symbol, entry uint64) []uint64 {
 		return nil
 	}
 	return shifted(f.returns, entry)
+}
+
+// quietStart is how far behind the entry of a C function a probe costs least; 0
+// where its code is not known.
+func (m *image) quietStart(s symbol) uint64 {
+	if s.size == 0 || s.size > maxCode {
+		return 0
+	}
+	code, ok := m.memory(s.addr, s.size)
+	if !ok {
+		return 0
+	}
+	return quietStart(m.f.Machine, code)
 }
 
 // isGo reports whether Go's linker made the file.

@@ -66,7 +66,11 @@ func nameOf(fn Func) string {
 func checkEntries(t *testing.T, path string, im *Implementation) {
 	t.Helper()
 	for _, p := range im.Points {
-		if want := fileOffset(t, path, nameOf(p.Func)); p.Entry != want {
+		most := uint64(0)
+		if p.Func == BIOWrite {
+			most = 32
+		}
+		if want := fileOffset(t, path, nameOf(p.Func)); p.Entry < want || p.Entry > want+most {
 			t.Errorf("%s is at %#x, want %#x", nameOf(p.Func), p.Entry, want)
 		}
 		if !slices.IsSorted(p.Returns) || len(p.Returns) > 0 && p.Returns[0] <= p.Entry {
@@ -81,8 +85,8 @@ func TestSystemLibraries(t *testing.T) {
 		SSLSetFD, SSLSetRFD, SSLSetWFD, SSLSetBIO, SSLFree,
 	}
 	tests := []struct {
-		name, command, library string
-		want                   []Func
+		name, command, linked string
+		want                  []Func
 	}{
 		{"library of OpenSSL", "openssl", "libssl.so", ssl},
 		{"its library of algorithms", "openssl", "libcrypto.so", []Func{BIOWrite}},
@@ -90,7 +94,7 @@ func TestSystemLibraries(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			path := library(t, testenv.Command(t, tt.command), tt.library)
+			path := library(t, testenv.Command(t, tt.command), tt.linked)
 			got := examinePath(t, path)
 			if len(got) != 1 || got[0].Kind != OpenSSL || got[0].Reason != "" {
 				t.Fatalf("%s: got %+v", path, got)
@@ -274,5 +278,38 @@ func TestDisassemble(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestQuietStart(t *testing.T) {
+	tests := []struct {
+		name string
+		code []byte
+		want uint64
+	}{
+		{"a push at once", []byte{0x55, 0xc3}, 0},
+		{"a push behind the mark of a branch's target", []byte{0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x54, 0xc3}, 4},
+		// sub $24, %rsp; mov %fs:40, %rax; mov %rax, 8(%rsp); xor %eax, %eax; test %edx, %edx; jle
+		{"a branch behind the stack's guard", []byte{
+			0x48, 0x83, 0xec, 0x18, 0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0, 0x48, 0x89, 0x44, 0x24, 0x08, 0x31, 0xc0, 0x85, 0xd2, 0x7e, 0x01, 0x90, 0xc3,
+		}, 22},
+		{"a call", []byte{0x48, 0x83, 0xec, 0x08, 0xe8, 0, 0, 0, 0, 0xc3}, 4},
+		{"a call by a register", []byte{0x48, 0x83, 0xec, 0x08, 0xff, 0xd0, 0xc3}, 0},
+		{"an argument is moved before", []byte{0x48, 0x89, 0xe1, 0x55, 0xc3}, 0},
+		{"an argument is overwritten before", []byte{0x31, 0xff, 0x55, 0xc3}, 0},
+		// sub $8, %rsp; push %rbx; jmp to the push
+		{"a loop to it", []byte{0x48, 0x83, 0xec, 0x08, 0x53, 0xeb, 0xfd}, 0},
+		{"a loop behind it", []byte{0x48, 0x83, 0xec, 0x08, 0x53, 0x90, 0xeb, 0xfd}, 4},
+		{"a return", []byte{0x48, 0x83, 0xec, 0x08, 0xc3}, 0},
+		{"cut in an instruction", []byte{0x48, 0x83}, 0},
+		{"nothing", nil, 0},
+	}
+	for _, tt := range tests {
+		if got := quietStart(elf.EM_X86_64, tt.code); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+	if got := quietStart(elf.EM_AARCH64, []byte{0xfd, 0x7b, 0xbf, 0xa9, 0xc0, 0x03, 0x5f, 0xd6}); got != 0 {
+		t.Errorf("ARM: %d", got)
 	}
 }

@@ -56,7 +56,7 @@ var symbols = map[string]Func{
 type Point struct {
 	Func Func
 	// Entry is the place of its first instruction, from the file's start; of
-	// Go's functions, of a later one (see quietEntry).
+	// Go's functions and BIO_write, of a later one (see quietEntry, quietStart).
 	Entry uint64
 	// Returns are the places of all its return instructions, ascending; empty
 	// where they are not known, which is never so for Go.
