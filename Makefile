@@ -5,14 +5,15 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 PYTHON  := .venv/bin/python
 LAMBDAC_PYTHON ?= $(if $(wildcard $(PYTHON)),$(CURDIR)/$(PYTHON))
 LAMBDAC_NODE ?= $(if $(wildcard .node/node_modules),$(CURDIR)/.node)
-export LAMBDAC_PYTHON LAMBDAC_NODE
+LAMBDAC_REAL_SERVER ?= $(if $(wildcard .real-server/installed),$(CURDIR)/.real-server/bin/python)
+export LAMBDAC_PYTHON LAMBDAC_NODE LAMBDAC_REAL_SERVER
 export CGO_CFLAGS = -O2 -Wno-deprecated-declarations
 
 # The packages in which goroutines share memory. cmd/lambdac only joins them;
 # its tests are whole processes, which the detector slows past their deadlines.
 CONCURRENT = ./recorder ./sanitizer ./trace/tracedir ./replayer ./internal/sim ./internal/fault ./internal/telemetry
 
-.PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env datasets notebooks clean
+.PHONY: build demo test test-kernel generate race check fuzz bench bench-ebpf second-opinion calibrate python-env node-env real-server datasets notebooks clean
 
 build: ## bin/lambdac
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/lambdac ./cmd/lambdac
@@ -84,7 +85,14 @@ python-env: .venv/installed ## a Python with the pinned readers, API clients and
 	.venv/bin/pip install --quiet -r internal/testenv/requirements.txt
 	touch $@
 
-node-env: ## the same for Node.js: the pinned API clients
+real-server: .real-server/installed ## llama.cpp's server with a model of 250 MB, for tests against a real service
+
+.real-server/installed: internal/testenv/realserver.txt
+	python3 -m venv .real-server
+	.real-server/bin/pip install --quiet -r internal/testenv/realserver.txt
+	touch $@
+
+node-env: ## the pinned API clients for Node.js
 	mkdir -p .node
 	cp internal/testenv/package.json .node/
 	cd .node && npm install --silent --no-fund --no-audit --ignore-scripts

@@ -91,7 +91,7 @@ func fastStub() http.Handler {
 	event, end := []byte(benchEvent), []byte(benchEnd)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if r.Method == http.MethodGet || !bytes.Contains(body, []byte(`"stream":true`)) {
+		if r.Method == http.MethodGet || !bytes.Contains(bytes.ReplaceAll(body, []byte(" "), nil), []byte(`"stream":true`)) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, benchWhole)
 			return
