@@ -30,7 +30,7 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		retryStorm, delay, latencySpike, slowReader, bandwidth,
-		reset, http429, http5xx, blackhole,
+		reset, http429, http5xx, circuitBreaker, blackhole,
 		truncate, insert, tokenNoise, base64Wrap,
 		stall, cut, errorEvent, noEnd, duplicateEvent, badJSON,
 		empty, irrelevant, threshold, rerank, metadata, embeddingDrift,

@@ -163,6 +163,34 @@ type wireCase struct {
 
 const ms = time.Millisecond
 
+// wire is what one sort of fault is looked at with: a service, and what it is
+// asked.
+type wire struct {
+	name   string
+	path   string
+	body   func(i int) string
+	answer http.HandlerFunc
+	rules  []Rule
+	cases  []wireCase
+}
+
+func wires() []wire {
+	failing := func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, "{}")
+	}
+	return []wire{
+		{"llm", "/v1/chat/completions", chatBody, streamEvents, nil, wireCases()},
+		{"failing llm", "/v1/chat/completions", chatBody, failing, nil, []wireCase{{"retry-storm,retries=2", 0, func(s *sight) string {
+			if s.status != 503 || len(s.service) != 3 || s.service[0] != s.service[1] || s.service[0] != s.service[2] {
+				return fmt.Sprintf("status %d, %d times at the service", s.status, len(s.service))
+			}
+			return ""
+		}}}},
+		storeWire(),
+	}
+}
+
 func wireCases() []wireCase {
 	e := events()
 	whole := strings.Join(e, "")
@@ -216,6 +244,7 @@ func wireCases() []wireCase {
 		{"slow-reader,rate=20KB/s", time.Duration(len(whole)) * 45 * time.Microsecond, answered},
 		{"http-429,retry-after=2500ms", 0, refused(429, "Retry-After", "3")},
 		{"http-5xx,status=502", 0, refused(502, "Retry-After", "")},
+		{"circuit-breaker,fail=1h", 0, refused(503, "Retry-After", "")},
 		{"reset", 0, broken(0, syscall.ECONNRESET)},
 		{"reset,after=100B", 0, broken(1, syscall.ECONNRESET)},
 		{"blackhole,timeout=20ms", 0, broken(0, syscall.ECONNRESET)},
@@ -247,21 +276,32 @@ func wireCases() []wireCase {
 // share, the bytes and the time; what the share does not fall on is as without
 // a proxy; equal seeds hit equal requests, another seed others.
 func TestOnTheWire(t *testing.T) {
-	for _, tt := range wireCases() {
-		t.Run(tt.fault, func(t *testing.T) {
-			t.Parallel()
-			o := &observer{answer: streamEvents, seen: make(map[string][]string)}
-			service := httptest.NewServer(o)
-			defer service.Close()
-			direct := look(t, o, service.URL+"/v1/chat/completions", onWire, chatBody)
-			a, b, other := tt.arm(t, o, service.URL, direct, 1), tt.arm(t, o, service.URL, direct, 1), tt.arm(t, o, service.URL, direct, 2)
-			if !slices.Equal(a, b) {
-				t.Errorf("one seed hit %v and %v", a, b)
-			}
-			if len(a) > 0 && slices.Equal(a, other) {
-				t.Errorf("two seeds hit %v", a)
-			}
-		})
+	looked := make(map[string]bool)
+	for _, w := range wires() {
+		for _, tt := range w.cases {
+			s := parseAll(t, tt.fault)[0]
+			looked[s.label()] = true
+			t.Run(w.name+" "+tt.fault, func(t *testing.T) {
+				t.Parallel()
+				o := &observer{answer: w.answer, seen: make(map[string][]string)}
+				service := httptest.NewServer(o)
+				defer service.Close()
+				direct := look(t, o, service.URL+w.path, onWire, w.body)
+				arm := func(seed uint64) []string { return tt.arm(t, o, &w, service.URL, direct, seed) }
+				a, b, other := arm(1), arm(1), arm(2)
+				if !slices.Equal(a, b) {
+					t.Errorf("one seed hit %v and %v", a, b)
+				}
+				if len(a) > 0 && slices.Equal(a, other) {
+					t.Errorf("two seeds hit %v", a)
+				}
+			})
+		}
+	}
+	for i := range table {
+		if k := &table[i]; !looked[k.label()] {
+			t.Errorf("nobody looks at %s on the wire: give it a row", k.label())
+		}
 	}
 }
 
@@ -270,11 +310,11 @@ const onWire = 100
 
 // arm sends the requests past the fault and returns which of them a client or
 // the service saw changed, be it in bytes.
-func (tt *wireCase) arm(t *testing.T, o *observer, service string, direct map[string]*sight, seed uint64) (hit []string) {
+func (tt *wireCase) arm(t *testing.T, o *observer, w *wire, service string, direct map[string]*sight, seed uint64) (hit []string) {
 	t.Helper()
-	p, url := serveProxy(t, service, seed, nil, tt.fault+",share=30%")
+	p, url := serveProxy(t, service, seed, w.rules, tt.fault+",share=30%")
 	late := int64(0)
-	for number, s := range look(t, o, url+"/v1/chat/completions", onWire, chatBody) {
+	for number, s := range look(t, o, url+w.path, onWire, w.body) {
 		if s.took >= tt.by {
 			late++
 		}
@@ -287,7 +327,10 @@ func (tt *wireCase) arm(t *testing.T, o *observer, service string, direct map[st
 		}
 	}
 	c := p.Report().Faults[0]
-	if c.Matched != onWire || c.Acted != c.Chosen {
+	// Answers that take as long by themselves, on a busy machine, are left alone by
+	// a spike.
+	spike := strings.HasPrefix(tt.fault, latencySpike.name)
+	if c.Matched != onWire || c.Acted != c.Chosen && (!spike || c.Acted == 0) {
 		t.Errorf("counts %+v", c)
 	}
 	if c.Chosen < 12 || c.Chosen > 48 { // 30 ± 4.6: four sigma

@@ -49,37 +49,13 @@ var metadata = kind{
 // did.
 func changeHits(change func(c *call, answer *node, l *list) bool) action {
 	return func(c *call, next sender) (*http.Response, error) {
-		rules := c.in.rules.of(c.req)
-		if len(rules) == 0 {
-			return next()
-		}
-		c.plainly()
-		resp, err := next()
-		if err != nil {
-			return resp, err
-		}
-		body, ok := readAnswer(resp)
-		if !ok {
-			return resp, nil
-		}
-		answer, bad := parseJSON(body)
-		if bad != nil {
-			return resp, nil // not what a store answers: it passes as it is
-		}
-		changed := false
-		for _, r := range rules {
+		return c.changeAnswer(next, func(r *rule, answer *node) bool {
+			changed := false
 			for _, l := range r.lists(answer) {
 				changed = change(c, answer, &l) || changed
 			}
-			if changed {
-				break // the rules of one path are about the same hits
-			}
-		}
-		if changed {
-			c.acted()
-			putAnswer(resp, answer.append(nil))
-		}
-		return resp, nil
+			return changed
+		})
 	}
 }
 

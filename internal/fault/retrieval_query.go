@@ -3,7 +3,6 @@ package fault
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -65,80 +64,19 @@ var embeddingDrift = kind{
 	make: func(s *Spec) action {
 		l2 := s.number("l2")
 		move := func(rng *rand.Rand) func([]float64) { return func(v []float64) { drift(rng, v, l2) } }
-		ask := changeQuery(func(c *call, r *rule, query *node) bool {
-			some, rng := false, c.random()
-			for _, n := range r.queryVector.find(query) {
+		vectors := func(rng *rand.Rand, nodes []*node) (some bool) {
+			for _, n := range nodes {
 				some = changeVector(n, move(rng)) || some
 			}
 			return some
-		})
+		}
+		ask := changeQuery(func(c *call, r *rule, query *node) bool { return vectors(c.random(), r.queryVector.find(query)) })
 		return func(c *call, next sender) (*http.Response, error) {
-			return ask(c, func() (*http.Response, error) { return driftAnswer(c, next, move(c.random())) })
+			return ask(c, func() (*http.Response, error) {
+				return c.changeAnswer(next, func(r *rule, answer *node) bool { return vectors(c.random(), r.vectors.find(answer)) })
+			})
 		}
 	},
-}
-
-// changeQuery changes what a store is asked; change reports whether it did.
-func changeQuery(change func(c *call, r *rule, query *node) bool) action {
-	return func(c *call, next sender) (*http.Response, error) {
-		rules := c.in.rules.of(c.req)
-		if len(rules) == 0 {
-			return next()
-		}
-		body, err := c.readRequest()
-		if err != nil && !errors.Is(err, errTooLong) {
-			return nil, err
-		}
-		query, bad := parseJSON(body)
-		if err != nil || bad != nil {
-			return next()
-		}
-		for _, r := range rules {
-			if change(c, r, query) {
-				c.changeRequest(query.append(nil))
-				break // the rules of one path are about the same query
-			}
-		}
-		return next()
-	}
-}
-
-// driftAnswer moves the vectors of an embedding service's answer.
-func driftAnswer(c *call, next sender, move func([]float64)) (*http.Response, error) {
-	var rules []*rule
-	for _, r := range c.in.rules.of(c.req) {
-		if r.vectors != nil {
-			rules = append(rules, r)
-		}
-	}
-	if len(rules) == 0 {
-		return next()
-	}
-	c.plainly()
-	resp, err := next()
-	if err != nil {
-		return resp, err
-	}
-	body, ok := readAnswer(resp)
-	if !ok {
-		return resp, nil
-	}
-	answer, bad := parseJSON(body)
-	if bad != nil {
-		return resp, nil
-	}
-	for _, r := range rules {
-		some := false
-		for _, n := range r.vectors.find(answer) {
-			some = changeVector(n, move) || some
-		}
-		if some {
-			c.acted()
-			putAnswer(resp, answer.append(nil))
-			break
-		}
-	}
-	return resp, nil
 }
 
 // changeVector changes a vector in place, if the node is one: a list of

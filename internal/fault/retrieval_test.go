@@ -86,6 +86,34 @@ func pluck[T any](hits []hit, of func(hit) T) (all []T) {
 	return all
 }
 
+// storeWire asks a store, with a query of its own each time.
+func storeWire() wire {
+	const path = "/collections/docs/points/search"
+	whole := storeAnswers()[path]
+	query := func(i int) string { return fmt.Sprintf(`{"vector":[1,%d],"limit":3,"score_threshold":0.5}`, i+2) }
+	// One side is changed as a whole, the other not at all.
+	seen := func(answer, asked bool) func(*sight) string {
+		return func(s *sight) string {
+			if s.err == nil && s.status == 200 && len(s.service) == 1 && (s.body != whole) == answer && strings.Contains(s.service[0], `"score_threshold":0.5}`) == !asked {
+				return ""
+			}
+			return fmt.Sprintf("%v, status %d, the store was asked %q and answered %q", s.err, s.status, s.service, s.body)
+		}
+	}
+	return wire{
+		name: "store", path: path, body: query, rules: BuiltinRules(),
+		answer: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, whole) },
+		cases: []wireCase{
+			{"empty", 0, seen(true, false)},
+			{"rerank", 0, seen(true, false)},
+			{"metadata", 0, seen(true, false)},
+			{"threshold", 0, seen(false, true)},
+			{"irrelevant", 0, seen(false, false)},
+			{"embedding-drift", 0, seen(false, false)},
+		},
+	}
+}
+
 // TestHits: what each fault makes of the hits of each store.
 func TestHits(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
