@@ -1,7 +1,6 @@
 package analyzer
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,8 +8,8 @@ import (
 	"github.com/lambdac/lambdac/analyzer/stats"
 )
 
-// maxStarts bounds the arrivals that are kept in memory.
-const maxStarts = 1 << 22
+// maxStarts bounds the arrivals that are kept in memory: 256 MiB.
+const maxStarts = 1 << 25
 
 // arrivals gathers the times of arrival.
 type arrivals struct {
@@ -92,26 +91,26 @@ func busiest(starts []int64) []BusyWindow {
 	if starts[len(starts)-1]-starts[0] < minuteNs {
 		return out
 	}
-	windows := make([]BusyWindow, 0, len(starts))
-	end := 0
-	for i, s := range starts {
-		if s+minuteNs > starts[len(starts)-1]+1 {
+	for range busiestShown {
+		best := BusyWindow{}
+		end := 0
+		for i, s := range starts {
+			if s+minuteNs > starts[len(starts)-1]+1 {
+				break
+			}
+			for end < len(starts) && starts[end] < s+minuteNs {
+				end++
+			}
+			w := BusyWindow{StartUnixNs: s, Requests: int64(end - i)}
+			if w.Requests > best.Requests && !slices.ContainsFunc(out, w.overlaps) {
+				best = w
+			}
+		}
+		if best.Requests == 0 {
 			break
 		}
-		for end < len(starts) && starts[end] < s+minuteNs {
-			end++
-		}
-		n := int64(end - i)
-		windows = append(windows, BusyWindow{StartUnixNs: s, Requests: n, PerS: float64(n) / 60})
-	}
-	slices.SortStableFunc(windows, func(a, b BusyWindow) int { return cmp.Compare(b.Requests, a.Requests) })
-	for _, w := range windows {
-		if !slices.ContainsFunc(out, w.overlaps) {
-			out = append(out, w)
-		}
-		if len(out) == busiestShown {
-			break
-		}
+		best.PerS = float64(best.Requests) / 60
+		out = append(out, best)
 	}
 	return out
 }

@@ -37,7 +37,7 @@ func (r *describedRow) arrived() bool {
 }
 
 // Describe reads a trace or run directory and returns what is in it. It reads
-// rows in one pass; what it keeps is eight bytes per exchange (up to four
+// rows in one pass; what it keeps is eight bytes per exchange (up to 33
 // million, then the burstiness is nil with its reason), eight per session and
 // one bit per prefix block.
 //

@@ -43,7 +43,8 @@ one line per run or level. Columns: load_per_s (or offered_per_s, or
 concurrency), n, errors; and, each optional, run, order, start_s, dwell_s,
 achieved_per_s, class, in_flight_at_end, client_in_flight_max, sheds (among
 errors), output_tokens_per_s, and any METRIC_pNN_ms, such as p99_ms or
-ttft_user_p50_ms. Other columns are named and left out.`,
+ttft_user_p50_ms. Other columns are named and left out. docs/other-tools.md makes
+such files from results of guidellm, AIPerf, vLLM, k6 and Vegeta.`,
 		Example: "  lambdac analyze runs/tuesday --slo 'ttft_user p99 800ms' --slo 'error_rate 0.5%'\n  lambdac analyze --csv results.csv --slo 'error_rate 1%'\n  lambdac analyze runs/tuesday --slo 'ttft_user p99 800ms' --forecast 120 --price-per-hour 4.1",
 		Args: func(c *cobra.Command, args []string) error {
 			if table != "" && len(args) == 0 {
