@@ -24,6 +24,18 @@ var realServer string
 // has slots, which share a context of so many tokens, on one thread.
 func RealServer(tb testing.TB, slots, context int) (url string) {
 	tb.Helper()
+	return realServerWith(tb, "--slots", strconv.Itoa(slots), "--context", strconv.Itoa(context))
+}
+
+// Embeddings is [RealServer] with embeddings, the mean over a text's tokens, in
+// place of answers.
+func Embeddings(tb testing.TB) (url string) {
+	tb.Helper()
+	return realServerWith(tb, "--embeddings")
+}
+
+func realServerWith(tb testing.TB, flags ...string) (url string) {
+	tb.Helper()
 	python := os.Getenv(RealServerVar)
 	if python == "" {
 		Missing(tb, "llama.cpp's server with a small model", "make real-server, then set "+RealServerVar)
@@ -32,9 +44,9 @@ func RealServer(tb testing.TB, slots, context int) (url string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cmd := exec.Command(python, "-c", realServer, "--port", strconv.Itoa(freePort(tb)),
-		"--slots", strconv.Itoa(slots), "--context", strconv.Itoa(context),
-		"--model", filepath.Join(cache, "lambdac", "gemma-3-270m-q4_k_m.gguf"))
+	cmd := exec.Command(python, append([]string{
+		"-c", realServer, "--port", strconv.Itoa(freePort(tb)), "--model", filepath.Join(cache, "lambdac", "gemma-3-270m-q4_k_m.gguf"),
+	}, flags...)...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		tb.Fatal(err)

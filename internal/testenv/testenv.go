@@ -33,21 +33,6 @@ func Samples(tb testing.TB) string {
 	return dir
 }
 
-// EmbeddingsVar names the environment variable that holds the base URL of a
-// real server of embeddings, such as llama.cpp's.
-const EmbeddingsVar = "LAMBDAC_EMBEDDINGS"
-
-// Embeddings returns the base URL of a real server of embeddings. The test is
-// skipped where the variable is unset: no such server is part of the project.
-func Embeddings(tb testing.TB) string {
-	tb.Helper()
-	url := os.Getenv(EmbeddingsVar)
-	if url == "" {
-		skip(tb, "a real server of embeddings: set "+EmbeddingsVar)
-	}
-	return url
-}
-
 // Missing skips the test because of what the machine lacks, and fails it with
 // CI=true. remedy says how to get it.
 func Missing(tb testing.TB, what, remedy string) {
