@@ -46,6 +46,14 @@ func (b Breaker) withDefaults() Breaker {
 	return b
 }
 
+// checkBreaker returns an ErrInput where the breaker makes no sense.
+func (c *Config) checkBreaker() error {
+	if b := c.Breaker; !(b.ErrorRate >= 0 && b.ErrorRate <= 1) || b.Over < 0 || b.MinRequests < 0 {
+		return inputError("give --stop-errors as '50% over 30s'", "a stop at %v of %d answers over %v: out of range", b.ErrorRate, b.MinRequests, b.Over)
+	}
+	return nil
+}
+
 // rate is the share of errors that trips at a level.
 func (b *Breaker) rate(first bool) float64 {
 	switch {

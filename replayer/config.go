@@ -89,6 +89,10 @@ type Config struct {
 	// MaxTokens stops the replay before prompt and pinned output tokens exceed
 	// it; 0 = no limit.
 	MaxTokens int64
+	// MaxCost stops the replay before prompts and answers cost more, in the
+	// currency of Price; 0 = no limit.
+	MaxCost float64
+	Price   Price
 	// Breaker stops a replay whose target only fails.
 	Breaker Breaker
 	// AllowProduction permits a target that was captured in this trace.
@@ -254,9 +258,9 @@ func (c *Config) check() error {
 	if !slices.Contains([]Cache{CacheAsTrace, CacheCold, CachePrimed}, c.Cache) {
 		return inputError("use as_trace, cold or primed", "unknown cache state %q", c.Cache)
 	}
-	if c.Replicates < 0 || c.MaxTokens < 0 || !(c.MaxPerS >= 0) {
-		return inputError("give --replicates, --max-tokens and --max-rate above 0, or leave them out",
-			"%d replicates, at most %d tokens, at most %v/s: out of range", c.Replicates, c.MaxTokens, c.MaxPerS)
+	if c.Replicates < 0 || !(c.MaxPerS >= 0) {
+		return inputError("give --replicates and --max-rate above 0, or leave them out",
+			"%d replicates, at most %v/s: out of range", c.Replicates, c.MaxPerS)
 	}
 	if t := c.Timeouts; min(t.FirstToken, t.Idle, t.Total) < 0 {
 		return inputError("give durations such as 30s, or leave them out", "deadlines of %v, %v, %v: out of range", t.FirstToken, t.Idle, t.Total)
@@ -264,17 +268,10 @@ func (c *Config) check() error {
 	if c.MaxInFlight < 1 || !(c.CV > 0) || math.IsInf(c.CV, 0) {
 		return inputError("both must be above 0", "in-flight limit %d, coefficient of variation %v: out of range", c.MaxInFlight, c.CV)
 	}
-	if err := c.checkProbes(); err != nil {
-		return err
-	}
-	if err := c.checkFaults(); err != nil {
-		return err
-	}
-	if err := c.checkShard(); err != nil {
-		return err
-	}
-	if err := c.checkClosed(); err != nil {
-		return err
+	for _, part := range []func() error{c.checkBudget, c.checkBreaker, c.checkProbes, c.checkFaults, c.checkShard, c.checkClosed} {
+		if err := part(); err != nil {
+			return err
+		}
 	}
 	if c.Planner == nil && len(c.Loads) == 0 {
 		return inputError("give --rate, --levels or --scale", "no load to hold")

@@ -38,6 +38,9 @@ func (r *run) knobs() []string {
 	if cfg.MaxLag != defaultMaxLag {
 		knobs = append(knobs, fmt.Sprintf("max_lag=%v", cfg.MaxLag))
 	}
+	if cfg.MaxCost > 0 {
+		knobs = append(knobs, cfg.costKnob())
+	}
 	if cfg.HTTP2 {
 		knobs = append(knobs, "http=2")
 	}

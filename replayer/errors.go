@@ -44,5 +44,5 @@ var (
 	errPlan       = errors.New("given up where the recorded client gave up")
 	errDrain      = errors.New("still open when the drain ended")
 	errKill       = errors.New("stopped by the user")
-	errBudget     = errors.New("token budget spent")
+	errBudget     = errors.New("the budget of tokens or cost is spent")
 )

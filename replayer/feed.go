@@ -59,7 +59,7 @@ func (lv *level) feed(ready chan<- *item, primed chan<- struct{}) error {
 		if err != nil {
 			return fmt.Errorf("build request for %q: %w", it.id, err)
 		}
-		if !r.afford(&it.prompt) {
+		if !r.budget.afford(&it.prompt) {
 			lv.overBudget.Store(true)
 			return nil
 		}
@@ -73,19 +73,6 @@ func (lv *level) feed(ready chan<- *item, primed chan<- struct{}) error {
 		}
 	}
 	return nil
-}
-
-// afford counts a request's tokens against the budget.
-func (r *run) afford(p *prompt) bool {
-	cost := p.intended
-	if p.maxTokens != nil {
-		cost += int64(*p.maxTokens)
-	}
-	if r.cfg.MaxTokens > 0 && r.spent.Load()+cost > r.cfg.MaxTokens {
-		return false
-	}
-	r.spent.Add(cost)
-	return true
 }
 
 // item makes the item of one arrival.

@@ -261,6 +261,7 @@ func (lv *level) see(o *outcome) {
 	lv.run.result.Scheduled++
 	lv.run.result.Outcomes[o.rec.Outcome]++
 	lv.handled.Add(1)
+	lv.run.budget.answered(&o.it.prompt, o.rec)
 	switch o.rec.Class() {
 	case trace.ClassError:
 		lv.errors.Add(1)

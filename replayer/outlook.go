@@ -16,6 +16,8 @@ type Outlook struct {
 	Requests     int64 `json:"requests"`
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
+	// Cost of those tokens; nil where no price was given.
+	Cost *float64 `json:"cost,omitempty"`
 	// Takes is the time without drains; each drain adds up to the configured
 	// one.
 	Takes time.Duration `json:"takes_ns"`
@@ -68,6 +70,9 @@ func Plan(cfg Config, tr Trace) (*Outlook, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Price != (Price{}) {
+		o.Cost = new(cfg.Price.of(o.InputTokens, o.OutputTokens))
 	}
 	return o, nil
 }

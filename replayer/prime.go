@@ -66,7 +66,7 @@ func (r *run) sendPrimers(ctx context.Context, turns []turn, items chan<- *item)
 		if it.prompt, err = r.prompts.make(it.src, copyKey{instance: t.instance, brief: true}); err != nil {
 			return n, fmt.Errorf("build request for %q: %w", it.id, err)
 		}
-		if !r.afford(&it.prompt) {
+		if !r.budget.afford(&it.prompt) {
 			return n, stopped(errBudget.Error())
 		}
 		select {

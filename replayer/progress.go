@@ -30,6 +30,8 @@ type Progress struct {
 	// Tokens of the budget are spent, those of prompts already drawn up
 	// included; Budget is 0 where there is none.
 	Tokens, Budget int64
+	// Cost of those tokens, and its limit; both 0 where no price was given.
+	Cost, MaxCost float64
 	// Elapsed since the level's first send, and Left until its window ends.
 	Elapsed, Left time.Duration
 }

@@ -48,7 +48,8 @@ func (lv *level) report(done bool) {
 		Left:    max(0, time.Until(time.Unix(0, lv.EndUnixNs))),
 	}
 	p.Sent = p.Finished + int64(p.InFlight)
-	p.Tokens, p.Budget = lv.run.spent.Load(), lv.run.cfg.MaxTokens
+	p.Tokens, p.Budget = lv.run.budget.tokens(), lv.run.cfg.MaxTokens
+	p.Cost, p.MaxCost = lv.run.budget.cost(), lv.run.cfg.MaxCost
 	lv.locked(func() {
 		if len(lv.recent.ttfts) > 0 {
 			p.TTFTUs = new(quantile(lv.recent.ttfts, 0.5))

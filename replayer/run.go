@@ -61,9 +61,9 @@ type run struct {
 	sender  *sender
 	client  *http.Client
 	fits    *calibration
-	spent   atomic.Int64 // tokens
-	streak  int64        // failures since the last answer that was none
-	said    trace.Run    // what the manifest says of the run
+	budget  *budget
+	streak  int64     // failures since the last answer that was none
+	said    trace.Run // what the manifest says of the run
 	result  Result
 }
 
@@ -132,7 +132,7 @@ func newRun(cfg *Config, tr Trace, out Output) (*run, error) {
 	r.timeline = newTimeline(r.recs, cfg.Seed, !cfg.NoSpread, cfg.MaxIdle)
 	r.turns = newTurns(r.recs)
 	r.prompts = newPrompter(r.recs, tokens.Words(), cfg)
-	r.quality = newQuality(cfg.Probes, cfg.Seed)
+	r.quality, r.budget = newQuality(cfg.Probes, cfg.Seed), newBudget(cfg)
 	r.result.Outcomes = make(map[trace.Outcome]int64)
 	if files, ok := maxOpenFiles(); ok && cfg.Dial == nil {
 		var warning string

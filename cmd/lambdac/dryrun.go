@@ -46,6 +46,9 @@ func dryRun(c *cobra.Command, cfg replayer.Config, job replayJob, asJSON bool) e
 			l.OfferedPerS, l.Requests, l.Warmup, l.PeakPerS, l.InputTokens, l.OutputTokens, inFlight)
 	}
 	fmt.Fprintf(&b, "  in all: %d requests, %d tokens in, %d out\n", o.Requests, o.InputTokens, o.OutputTokens)
+	if o.Cost != nil {
+		fmt.Fprintf(&b, "  at these prices: %.4g\n", *o.Cost)
+	}
 	for _, k := range o.Knobs {
 		fmt.Fprintf(&b, "  %s\n", k)
 	}

@@ -52,6 +52,11 @@ func keys(s *experiment.Spec) []key {
 		{"sessions", "sessions", given(s.Sessions)},
 		{"cancels", "no-cancels", switched(s.Cancels != nil && !*s.Cancels)},
 		{"cache", "cache", given(s.Cache)},
+		{"stop.errorRate", "stop-errors", given(s.Stop.ErrorRate)},
+		{"stop.maxTokens", "max-tokens", given(s.Stop.MaxTokens)},
+		{"stop.inputPrice", "price-input", decimals(s.Stop.InputPrice)},
+		{"stop.outputPrice", "price-output", decimals(s.Stop.OutputPrice)},
+		{"stop.maxCost", "max-cost", decimals(s.Stop.MaxCost)},
 		{"stop.maxInFlight", "max-in-flight", whole(s.Stop.MaxInFlight)},
 		{"stop.maxRate", "max-rate", decimals(s.Stop.MaxRate)},
 		{"stop.maxLag", "max-lag", given(s.Stop.MaxLag)},
@@ -123,7 +128,6 @@ func decimals(list ...float64) (values []string) {
 // plan is an experiment as the stages take it.
 type plan struct {
 	flags      replayFlags
-	breaker    replayer.Breaker
 	objectives []analyzer.Objective
 	floors     []analyzer.Floor
 	compare    analyzer.CompareOptions
@@ -138,7 +142,7 @@ func newPlan(x *experiment.Experiment, out string) (*plan, error) {
 		return nil, err
 	}
 	p.flags.out, p.seed = out, p.flags.cfg.Seed
-	for _, step := range []func(*experiment.Experiment) error{p.stop, p.search, p.faults, p.judges, p.baseline} {
+	for _, step := range []func(*experiment.Experiment) error{p.search, p.faults, p.judges, p.baseline} {
 		if err := step(x); err != nil {
 			return nil, err
 		}
@@ -168,21 +172,6 @@ func innermost(err error) error {
 		}
 		err = next
 	}
-}
-
-func (p *plan) stop(x *experiment.Experiment) (err error) {
-	s := &x.Spec.Stop
-	if s.ErrorRate != "" {
-		if p.breaker.ErrorRate, p.breaker.Over, err = experiment.ParseErrorRate(s.ErrorRate); err != nil {
-			return x.At("stop.errorRate", err)
-		}
-	}
-	if s.MaxTokens != "" {
-		if p.flags.cfg.MaxTokens, err = experiment.ParseCount(s.MaxTokens); err != nil {
-			return x.At("stop.maxTokens", err)
-		}
-	}
-	return nil
 }
 
 // search turns multiples of the recorded rate into rates once the trace is
@@ -321,7 +310,6 @@ func (p *plan) config(x *experiment.Experiment) (replayer.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Breaker = p.breaker
 	for name, variable := range x.Spec.Target.HeadersFromEnv {
 		value, set := os.LookupEnv(variable)
 		if !set {
@@ -359,7 +347,7 @@ func (p *plan) blame(x *experiment.Experiment, from replayer.Trace, whole error)
 		if len(k.values) == 0 {
 			continue
 		}
-		part := plan{breaker: p.breaker}
+		var part plan
 		if part.setFlags(x, list[:i+1]) != nil {
 			break
 		}

@@ -114,6 +114,9 @@ func (m *liveModel) text() string {
 		p.Level.OfferedPerS, sent, p.InFlight, p.Errors, p.Sheds)
 	fmt.Fprintf(&b, "TTFT p50  %8s  %s\n", lastOf(m.ttfts, "%.0f ms", 1), sparkline(m.ttfts, 0))
 	fmt.Fprintf(&b, "failed    %8s  %s\n", lastOf(m.errors, "%.1f %%", 100), sparkline(m.errors, 1))
+	if p.MaxCost > 0 {
+		fmt.Fprintf(&b, "cost      %.4g of %.4g\n", p.Cost, p.MaxCost)
+	}
 	if p.Budget > 0 {
 		fmt.Fprintf(&b, "tokens    %d of %d\n", p.Tokens, p.Budget)
 	}

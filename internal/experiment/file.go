@@ -169,12 +169,17 @@ type Objective struct {
 
 // Stop says when a run ends early, and what it may use at most.
 type Stop struct {
-	// ErrorRate ends the run, such as "50% over 30s".
+	// ErrorRate ends the run, such as "50% over 30s"; off = no share does.
 	ErrorRate string `json:"errorRate,omitempty"`
 	// MaxInFlight is the client's own limit of open requests.
 	MaxInFlight int `json:"maxInFlight,omitempty"`
 	// MaxTokens bounds prompts and answers.
 	MaxTokens string `json:"maxTokens,omitempty" schema:"number,string"`
+	// MaxCost bounds what they cost at InputPrice and OutputPrice, which are per
+	// million tokens.
+	MaxCost     float64 `json:"maxCost,omitempty"`
+	InputPrice  float64 `json:"inputPrice,omitempty"`
+	OutputPrice float64 `json:"outputPrice,omitempty"`
 	// MaxRate refuses loads above it, requests per second.
 	MaxRate float64 `json:"maxRate,omitempty"`
 	// MaxLag bounds the 99th percentile of the client's own delay.
