@@ -19,6 +19,11 @@ type SearchConfig struct {
 	// MaxShare is the share of failed requests whose load is searched; 0 = λc,
 	// the load from which failures grow.
 	MaxShare float64
+	// Objective is searched instead, as the analysis judges it by the requests
+	// that [Search.See] gets; nil = none. Drain, FirstToken and Total are the
+	// replay's deadlines, by which a request that was given up is judged; 0 = none.
+	Objective                *Objective
+	Drain, FirstToken, Total time.Duration
 	// Budget is the time that all levels may take, drains included; 0 = no
 	// limit. MaxLevels bounds their number; 0 = 40.
 	Budget    time.Duration
@@ -31,9 +36,13 @@ type SearchConfig struct {
 // ErrSearch reports a search that cannot be done.
 var ErrSearch = errors.New("not a search")
 
-// Search chooses the loads of a replay one by one. It keeps nothing between
-// calls: what is next depends on the levels done alone.
-type Search struct{ c SearchConfig }
+// Search chooses the loads of a replay one by one. What is next depends on the
+// levels done alone and, with an objective, on the requests seen of them.
+type Search struct {
+	c SearchConfig
+	// missed counts the requests that missed the objective, by level.
+	missed map[int32]*tally
+}
 
 const (
 	defaultMaxLevels = 40
@@ -62,6 +71,9 @@ func NewSearch(c SearchConfig) (*Search, error) {
 	if c.Width == 0 {
 		c.Width = defaultWidth
 	}
+	if o := c.Objective; o != nil && c.MaxShare == 0 {
+		c.MaxShare = o.share()
+	}
 	switch {
 	case !(c.From > 0) || !(c.To > c.From) || math.IsInf(c.To, 0):
 		return nil, fmt.Errorf("%w: loads from %g to %g: want 0 < from < to", ErrSearch, c.From, c.To)
@@ -70,7 +82,7 @@ func NewSearch(c SearchConfig) (*Search, error) {
 	case c.Budget < 0 || c.MaxLevels < 0 || !(c.Width >= 0):
 		return nil, fmt.Errorf("%w: a limit is negative", ErrSearch)
 	}
-	return &Search{c}, nil
+	return &Search{c, make(map[int32]*tally)}, nil
 }
 
 // Next returns the level to run after those done, with OfferedPerS set; false
@@ -85,7 +97,10 @@ func (s *Search) Next(done []trace.Level) (trace.Level, bool) {
 	if !ok {
 		return trace.Level{}, false
 	}
-	c, runs := countsOf(done)
+	c, runs := countsOf(done, s.counts)
+	if s.c.Objective != nil && len(c.X) == 0 && slices.ContainsFunc(done, func(l trace.Level) bool { return len(l.Invalid) == 0 }) {
+		return trace.Level{}, false // nothing answers in a way that it could be measured on
+	}
 	next := s.nextOnset
 	if s.c.MaxShare > 0 {
 		next = s.nextShare
@@ -120,7 +135,7 @@ func (s *Search) within(done []trace.Level) (*Search, bool) {
 			c.To = min(c.To, c.From+reachable*(load-c.From))
 		}
 	}
-	return &Search{c}, c.To > c.From
+	return &Search{c, s.missed}, c.To > c.From
 }
 
 // spent reports whether one more level of mean length would exceed the budget.
@@ -135,21 +150,64 @@ func (s *Search) spent(done []trace.Level) bool {
 	return sum+sum/time.Duration(len(done)) > s.c.Budget
 }
 
+// See takes a request that was due in the window of a level under way.
+func (s *Search) See(l *trace.Level, r *trace.Record) {
+	if s.c.Objective == nil || len(r.Faults) > 0 {
+		return
+	}
+	class := r.Class()
+	if class == trace.ClassExcluded {
+		return
+	}
+	of := run{level: trace.Level{EndUnixNs: l.EndUnixNs}, plan: deadlines{s.c.Drain, s.c.FirstToken, s.c.Total}}
+	w := row{
+		Timing: r.Timing, StartUnixNs: r.StartUnixNs, Outcome: r.Outcome, OutcomeDetail: r.OutcomeDetail,
+		OutputTokens: r.OutputTokens, N: r.N, Stream: r.Stream,
+	}
+	missed, measured := s.c.Objective.missed(&w, class, of.waited(&w))
+	if !measured {
+		return
+	}
+	t := s.missed[l.Index]
+	if t == nil {
+		t = &tally{}
+		s.missed[l.Index] = t
+	}
+	t.n++
+	if missed {
+		t.k++
+	}
+}
+
+// counts are the requests of a level by which it is judged.
+func (s *Search) counts(l *trace.Level) tally {
+	if s.c.Objective == nil {
+		return failedOf(l)
+	}
+	if t := s.missed[l.Index]; t != nil {
+		return *t
+	}
+	return tally{}
+}
+
+func failedOf(l *trace.Level) tally { return tally{k: l.Tally.Failed(), n: l.Tally.Offered()} }
+
 // countsOf pools the valid levels by load; runs is how often each was run.
-func countsOf(done []trace.Level) (c stats.Counts, runs []int) {
+func countsOf(done []trace.Level, counts func(*trace.Level) tally) (c stats.Counts, runs []int) {
 	levels := slices.Clone(done)
 	slices.SortStableFunc(levels, func(a, b trace.Level) int { return cmp.Compare(a.OfferedPerS, b.OfferedPerS) })
 	for i := range levels {
 		l := &levels[i]
-		if len(l.Invalid) > 0 || l.Tally.Offered() == 0 {
+		t := counts(l)
+		if len(l.Invalid) > 0 || t.n == 0 {
 			continue
 		}
 		if last := len(c.X) - 1; last < 0 || !sameLoad(c.X[last], l.OfferedPerS) {
 			c.X, c.N, c.K, runs = append(c.X, l.OfferedPerS), append(c.N, 0), append(c.K, 0), append(runs, 0)
 		}
 		last := len(c.X) - 1
-		c.N[last] += float64(l.Tally.Offered())
-		c.K[last] += float64(l.Tally.Failed())
+		c.N[last] += float64(t.n)
+		c.K[last] += float64(t.k)
 		runs[last]++
 	}
 	return c, runs

@@ -50,7 +50,7 @@ func exponential(eps0, lambda, delta float64) func(float64) float64 {
 
 // lambdaOf is the published method on the levels' counts.
 func lambdaOf(levels []trace.Level) (lambda float64, i stats.OpenInterval) {
-	c, _ := countsOf(levels)
+	c, _ := countsOf(levels, failedOf)
 	u, err := stats.FitOnsetUnion(c.SubSaturated(saturatedAbove), stats.Dispersion{Phi: 1}.Cut(confidence))
 	if err != nil {
 		return math.NaN(), stats.OpenInterval{}
@@ -166,7 +166,7 @@ func TestSearchWithinReach(t *testing.T) {
 					t.Errorf("%.1f/s was run %d times and never valid", load, n)
 				}
 			}
-			counts, _ := countsOf(done)
+			counts, _ := countsOf(done, failedOf)
 			if above := len(counts.X) > 0 && counts.X[len(counts.X)-1] > 54; above != c.bracketed || len(done) > defaultMaxLevels {
 				t.Errorf("loads judged %.1f in %d levels", counts.X, len(done))
 			}
@@ -219,5 +219,70 @@ func TestSearchLimits(t *testing.T) {
 		if _, err := NewSearch(c); !errors.Is(err, ErrSearch) {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// A latency is searched by the share of requests that miss it: service times
+// are exponential with mean 1 ÷ (70 − load), so that P(T > 0.25 s) is 5 % at
+// 70 − 4·ln 20 = 58.02 requests/s.
+func TestSearchForALatency(t *testing.T) {
+	objective, err := ParseObjective("ttft_user p95 250ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSearch(SearchConfig{From: 10, To: 69, Objective: &objective, Drain: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	var done []trace.Level
+	low, high := 0.0, math.Inf(1)
+	for {
+		l, ok := s.Next(done)
+		if !ok {
+			break
+		}
+		if len(done) > 30 {
+			t.Fatal("no end")
+		}
+		load := l.OfferedPerS
+		l.Index, l.EndUnixNs = int32(len(done)), 60e9
+		var k, n float64
+		for range int(load * 60) {
+			us := int64(rng.ExpFloat64() / (70 - load) * 1e6)
+			r := &trace.Record{Timing: trace.Timing{TFirstTokenUs: &us}, Result: trace.Result{Outcome: trace.OutcomeOK}, Request: trace.Request{Stream: true}}
+			n++
+			if us > 250_000 {
+				k++
+			}
+			l.Tally.Add(&r.Result)
+			s.See(&l, r)
+		}
+		done = append(done, l)
+		if bound := stats.ClopperPearson(k, n, 0.9); bound.High < 0.05 {
+			low = max(low, load)
+		} else if bound.Low > 0.05 {
+			high = min(high, load)
+		}
+	}
+	if low >= 58.02 || high <= 58.02 || high-low > 6 {
+		t.Errorf("bracket %v to %v after %d levels, want one around 58.02", low, high, len(done))
+	}
+}
+
+// Answers without a first token end a search for one after a level.
+func TestSearchForWhatIsNotMeasured(t *testing.T) {
+	objective, err := ParseObjective("ttft_user p95 250ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSearch(SearchConfig{From: 10, To: 70, Objective: &objective})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := trace.Level{OfferedPerS: 10, Tally: trace.Tally{OK: 100}}
+	s.See(&l, &trace.Record{Result: trace.Result{Outcome: trace.OutcomeOK}})
+	if next, ok := s.Next([]trace.Level{l}); ok {
+		t.Errorf("goes on at %v", next.OfferedPerS)
 	}
 }

@@ -150,6 +150,14 @@ type Planner interface {
 	Next(done []trace.Level) (trace.Level, bool)
 }
 
+// Watcher is a Planner that judges levels by more than their counts: See gets
+// every record due in a level's window, in no order, before the Next after it.
+// Levels and records are its to read only during the call.
+type Watcher interface {
+	Planner
+	See(*trace.Level, *trace.Record)
+}
+
 // Timeouts are deadlines of one request, from its dispatch. Zero = none.
 type Timeouts struct {
 	// FirstToken bounds the time to the first generated output of a stream, or

@@ -262,6 +262,9 @@ func (lv *level) see(o *outcome) {
 	lv.run.result.Outcomes[o.rec.Outcome]++
 	lv.handled.Add(1)
 	lv.run.budget.answered(&o.it.prompt, o.rec)
+	if w, ok := lv.run.planner.(Watcher); ok && lv.InWindow(o.rec.StartUnixNs) {
+		w.See(&lv.Level, o.rec)
+	}
 	switch o.rec.Class() {
 	case trace.ClassError:
 		lv.errors.Add(1)

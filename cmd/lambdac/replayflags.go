@@ -122,7 +122,7 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	if (o.out == "" || o.cfg.Target == "") && !o.dryRun {
 		return o.cfg, usage(see, "--target and -o are needed")
 	}
-	planner, err := o.search.planner()
+	planner, err := o.search.planner(&o.cfg)
 	if err != nil {
 		return o.cfg, err
 	}

@@ -19,13 +19,13 @@ type searchFlags struct {
 
 func (s *searchFlags) register(f *pflag.FlagSet) {
 	f.Float64SliceVar(&s.between, "search", nil, "choose the `loads` between two, such as 5,80, from what each level shows: near λc, or where the objective of --search-slo breaks")
-	f.StringVar(&s.slo, "search-slo", "", "search this objective instead of λc: 'error_rate 1%'")
+	f.StringVar(&s.slo, "search-slo", "", "search where this objective breaks instead of λc: 'error_rate 1%' or 'ttft_user p99 800ms'")
 	f.DurationVar(&s.config.Budget, "budget", 0, "time that the levels of a search may take in all, drains included")
 	f.IntVar(&s.config.MaxLevels, "max-levels", 0, "the most levels of a search (default 40)")
 }
 
 // planner is the search that the flags ask for; nil = none.
-func (s *searchFlags) planner() (replayer.Planner, error) {
+func (s *searchFlags) planner(cfg *replayer.Config) (replayer.Planner, error) {
 	const see = "see lambdac replay --help"
 	if len(s.between) == 0 {
 		if s.slo != "" || s.config != (analyzer.SearchConfig{}) {
@@ -43,10 +43,8 @@ func (s *searchFlags) planner() (replayer.Planner, error) {
 		if err != nil {
 			return nil, &exitError{exitUsage, err, see}
 		}
-		if o.Metric != "error_rate" {
-			return nil, usage("give loads with --levels and judge them with lambdac analyze --slo", "--search-slo %q: a level in progress shows no latency, only error_rate can be searched", s.slo)
-		}
-		c.MaxShare = o.MaxShare
+		c.Objective = &o
+		c.Drain, c.FirstToken, c.Total = cfg.Drain, cfg.Timeouts.FirstToken, cfg.Timeouts.Total
 	}
 	search, err := analyzer.NewSearch(c)
 	if err != nil {
@@ -66,4 +64,11 @@ func (r repeated) Next(done []trace.Level) (trace.Level, bool) {
 		return trace.Level{OfferedPerS: done[n-1].OfferedPerS}, true
 	}
 	return r.inner.Next(done)
+}
+
+// See implements [replayer.Watcher].
+func (r repeated) See(l *trace.Level, rec *trace.Record) {
+	if w, ok := r.inner.(replayer.Watcher); ok {
+		w.See(l, rec)
+	}
 }

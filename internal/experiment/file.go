@@ -137,7 +137,8 @@ type Search struct {
 	Budget string `json:"budget,omitempty"`
 	// MaxLevels is the most levels.
 	MaxLevels int `json:"maxLevels,omitempty"`
-	// Objective is searched instead of λc, such as "error_rate 1%".
+	// Objective is searched instead of λc, such as "error_rate 1%" or "ttft_user
+	// p99 800ms".
 	Objective string `json:"objective,omitempty"`
 	// Replicates is how often each load is held at least.
 	Replicates int `json:"replicates,omitempty"`
