@@ -30,10 +30,10 @@ func TestDeviatingRunIsNamed(t *testing.T) {
 	// The second run at 60/s, the highest load, of a service that fails a little
 	// more with load: the existence test alone would take it for a knee.
 	a := analyze(t, plans(11, 100), Options{}, nil)
-	if got := named(a); len(got) != 1 || !strings.HasPrefix(got[0], "level 11 (60/s): deviates from the other runs of its load: 10 % failed, 1.4 % in the others") {
+	if got := named(a); len(got) != 1 || !strings.HasPrefix(got[0], "level 12 (60/s): deviates from the other runs of its load: 10 % failed, 1.4 % in the others") {
 		t.Errorf("named: %q", got)
 	}
-	if c := a.LambdaC; c.Verdict != Insufficient || !strings.HasPrefix(c.Missing, "the rise rests on a single run: level 11 (60/s)") {
+	if c := a.LambdaC; c.Verdict != Insufficient || !strings.HasPrefix(c.Missing, "the rise rests on a single run: level 12 (60/s)") {
 		t.Errorf("one deviating run made a knee: %+v", c)
 	}
 	if got := named(analyze(t, plans(11, 18), Options{}, nil)); len(got) != 0 {

@@ -42,5 +42,5 @@ func validityOf(v trace.Validity, runs []*run) Validity {
 
 // ofLevel is what is said of one level of a run.
 func ofLevel(r *run, text string) string {
-	return fmt.Sprintf("level %d (%.4g/s): %s", r.level.Index, r.level.OfferedPerS, text)
+	return fmt.Sprintf("level %d (%.4g/s): %s", r.level.Index+1, r.level.OfferedPerS, text)
 }

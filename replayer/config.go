@@ -44,8 +44,9 @@ type Config struct {
 	// "" = superpose.
 	Scaling Scaling
 	// CV is the coefficient of variation of the gaps under resample;
-	// 0 = 1, a Poisson process.
-	CV float64
+	// 0 = 1, a Poisson process. Even makes all gaps equal instead.
+	CV   float64
+	Even bool
 	// NoSpread keeps arrivals on the grid of the recording's clock instead of
 	// spreading them inside it.
 	NoSpread bool
@@ -84,6 +85,11 @@ type Config struct {
 	// A level in which it held is invalid. CapPolicy is what happens then.
 	MaxInFlight int
 	CapPolicy   CapPolicy
+	// Connections says which requests share one; "" = reuse. MaxConns is the
+	// most connections that are open at once, 0 = no limit; a level in which more
+	// requests than that were open is invalid. HTTP/1 only.
+	Connections Connections
+	MaxConns    int
 	// MaxPerS refuses loads above it; 0 = no limit.
 	MaxPerS float64
 	// MaxTokens stops the replay before prompt and pinned output tokens exceed
@@ -109,6 +115,10 @@ type Config struct {
 
 	// Cache says how prompts relate across levels; "" = as_trace.
 	Cache Cache
+	// TokenIDs sends prompts of /v1/completions as ids of tokens, so that they
+	// have the recorded length in every vocabulary; texts that the trace kept go
+	// as they are.
+	TokenIDs bool
 	// IgnoreEOS asks the service to generate up to the pinned length.
 	IgnoreEOS bool
 
@@ -177,6 +187,19 @@ const (
 	CapQueue CapPolicy = "queue"
 )
 
+// Connections says when a request gets a connection of its own.
+type Connections string
+
+const (
+	// ConnReuse: where none is free. It is the default.
+	ConnReuse Connections = "reuse"
+	// ConnFresh: always; the request says that the connection ends with it.
+	ConnFresh Connections = "fresh"
+	// ConnRecorded: where the recorded request was the first of its connection,
+	// always; else where none is free.
+	ConnRecorded Connections = "recorded"
+)
+
 // Cache says which prompts of one level return in another.
 type Cache string
 
@@ -213,6 +236,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Sessions = orDefault(c.Sessions, defaultSessions(c.Scaling))
 	c.Cache = orDefault(c.Cache, CacheAsTrace)
+	c.Connections = orDefault(c.Connections, ConnReuse)
 	c.CV = orDefault(c.CV, 1)
 	c.Breaker = c.Breaker.withDefaults()
 	if c.cpuTime == nil {
@@ -257,6 +281,9 @@ func (c *Config) check() error {
 	if !slices.Contains([]Sessions{SessionsCausal, SessionsStrict, SessionsClosed}, c.Sessions) {
 		return inputError("use causal, strict or closed", "unknown way %q to hold sessions", c.Sessions)
 	}
+	if c.Even && (c.Scaling != Resample || c.CV != 1) {
+		return inputError("use --arrivals constant alone", "even gaps with scaling %s and a coefficient of variation of %v", c.Scaling, c.CV)
+	}
 	if c.Scaling == Resample && c.Sessions != SessionsStrict {
 		return inputError("use --sessions strict, or another --scaling", "resample keeps no conversation together: sessions cannot be %s", c.Sessions)
 	}
@@ -276,7 +303,7 @@ func (c *Config) check() error {
 	if c.MaxInFlight < 1 || !(c.CV > 0) || math.IsInf(c.CV, 0) {
 		return inputError("both must be above 0", "in-flight limit %d, coefficient of variation %v: out of range", c.MaxInFlight, c.CV)
 	}
-	for _, part := range []func() error{c.checkBudget, c.checkBreaker, c.checkProbes, c.checkFaults, c.checkShard, c.checkClosed} {
+	for _, part := range []func() error{c.checkConnections, c.checkBudget, c.checkBreaker, c.checkProbes, c.checkFaults, c.checkShard, c.checkClosed} {
 		if err := part(); err != nil {
 			return err
 		}

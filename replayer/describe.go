@@ -41,6 +41,15 @@ func (r *run) knobs() []string {
 	if cfg.MaxCost > 0 {
 		knobs = append(knobs, cfg.costKnob())
 	}
+	if cfg.Connections != ConnReuse {
+		knobs = append(knobs, "connections="+string(cfg.Connections))
+	}
+	if cfg.MaxConns > 0 {
+		knobs = append(knobs, fmt.Sprintf("max_connections=%d", cfg.MaxConns))
+	}
+	if cfg.TokenIDs {
+		knobs = append(knobs, "prompts of completions=token ids")
+	}
 	if cfg.HTTP2 {
 		knobs = append(knobs, "http=2")
 	}
@@ -64,7 +73,11 @@ func (r *run) knobs() []string {
 		knobs = append(knobs, "ignore_eos")
 	}
 	if cfg.Scaling == Resample {
-		knobs = append(knobs, fmt.Sprintf("gap_cv=%g", cfg.CV))
+		cv := cfg.CV
+		if cfg.Even {
+			cv = 0
+		}
+		knobs = append(knobs, fmt.Sprintf("gap_cv=%g", cv))
 	} else if d := r.timeline.length; d < cfg.Hold+cfg.Warmup {
 		knobs = append(knobs, fmt.Sprintf("cycled: the trace of %v is shorter than warm-up and hold", d))
 	}
@@ -74,6 +87,9 @@ func (r *run) knobs() []string {
 	}
 	if cfg.Ramp > 0 {
 		knobs = append(knobs, fmt.Sprintf("ramp=%v", cfg.Ramp))
+	}
+	if cfg.NoSpread {
+		knobs = append(knobs, "arrivals on the grid of the recording's clock")
 	}
 	if r.timeline.spread > 0 {
 		knobs = append(knobs, fmt.Sprintf("arrivals spread inside the recording's clock of %v", r.timeline.spread))

@@ -51,7 +51,7 @@ func hostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), fmt.Spr
 // send sends a request, past the faults where there are any.
 func (s *sender) send(x *exchange) (*http.Response, error) {
 	if s.faults == nil {
-		return s.base.RoundTrip(s.request(x))
+		return s.transportOf(x.it).RoundTrip(s.request(x))
 	}
 	it := x.it
 	x.fault = &fault.Exchange{

@@ -127,7 +127,7 @@ func (s *stampInfo) request(it *item) trace.Request {
 		return q
 	}
 	q.RequestModel = new(p.model)
-	q.MessageCount = new(int32(len(p.messages)))
+	q.MessageCount = new(p.count)
 	return q
 }
 

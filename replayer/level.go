@@ -71,7 +71,7 @@ func (r *run) level(ctx context.Context, l trace.Level) error {
 	}
 	lv.facts = facts{
 		level: &lv.Level, hold: r.cfg.Hold, drift: drift, cores: runtime.GOMAXPROCS(0),
-		shared: r.cfg.SharedProcess, policy: r.cfg.CapPolicy, maxLag: r.cfg.MaxLag, refused: make(map[int32]int64),
+		shared: r.cfg.SharedProcess, maxConns: r.cfg.MaxConns, policy: r.cfg.CapPolicy, maxLag: r.cfg.MaxLag, refused: make(map[int32]int64),
 	}
 	lv.ctx, lv.cancel = context.WithCancelCause(ctx)
 	defer lv.cancel(nil)
@@ -298,7 +298,7 @@ func (r *recent) add(rec *trace.Record) {
 // conclude judges the level and says what ends the run, if anything.
 func (lv *level) conclude(cause, feedErr error) error {
 	if n := lv.drawn(); lv.facts.records != n {
-		return fmt.Errorf("level %d: %d requests scheduled, %d recorded", lv.Index, n, lv.facts.records)
+		return fmt.Errorf("level %d: %d requests scheduled, %d recorded", lv.Index+1, n, lv.facts.records)
 	}
 	why := lv.stopReason(cause)
 	lv.facts.stopped, lv.facts.capHeld = why, lv.pacer.capHeld.Load()

@@ -191,17 +191,17 @@ func (m *merger) addLevel(n int) {
 			l, seen = *of, true
 			l.Invalid, l.Warnings = nil, nil
 			first, last = of.StartUnixNs, of.StartUnixNs
-			l.InFlightCap, l.InFlightAtEnd, l.ConnsOpened, l.AchievedPerS = 0, 0, 0, 0
+			l.InFlightCap, l.InFlightAtEnd, l.ConnsOpened, l.ConnsReused, l.AchievedPerS = 0, 0, 0, 0, 0
 			l.Prefix, l.Within = new(trace.PrefixReuse), new(trace.WindowEvents)
 		}
 		if of.OfferedPerS != l.OfferedPerS {
-			m.invalid = append(m.invalid, fmt.Sprintf("level %d: shard %s offered %v/s, others %v/s", n, m.shards[i], of.OfferedPerS, l.OfferedPerS))
+			m.invalid = append(m.invalid, fmt.Sprintf("level %d: shard %s offered %v/s, others %v/s", n+1, m.shards[i], of.OfferedPerS, l.OfferedPerS))
 		}
 		first, last = min(first, of.StartUnixNs), max(last, of.StartUnixNs)
 		l.BeginUnixNs, l.DrainedUnixNs = min(l.BeginUnixNs, of.BeginUnixNs), max(l.DrainedUnixNs, of.DrainedUnixNs)
 		l.InFlightCap += of.InFlightCap
 		l.InFlightAtEnd += of.InFlightAtEnd
-		l.ConnsOpened += of.ConnsOpened
+		l.ConnsOpened, l.ConnsReused = l.ConnsOpened+of.ConnsOpened, l.ConnsReused+of.ConnsReused
 		if of.Prefix != nil {
 			l.Prefix.Add(of.Prefix)
 		}

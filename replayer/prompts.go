@@ -18,6 +18,7 @@ type prompter struct {
 	cache Cache
 	model string // replaces the recorded model; "" keeps it
 	eos   bool   // ignore the end-of-sequence token
+	ids   bool   // prompts of completions are ids of tokens
 
 	ledger *ledger
 	sent   *reuse
@@ -36,7 +37,7 @@ type promptFit struct {
 
 func newPrompter(recs []*trace.Record, words []string, cfg *Config) *prompter {
 	p := &prompter{
-		recs: recs, words: words, seed: cfg.Seed, cache: cfg.Cache, model: cfg.Model, eos: cfg.IgnoreEOS,
+		recs: recs, words: words, seed: cfg.Seed, cache: cfg.Cache, model: cfg.Model, eos: cfg.IgnoreEOS, ids: cfg.TokenIDs,
 		fits: make(map[string]promptFit), stale: true, sent: newReuse(cfg.Cache),
 	}
 	p.renew()
@@ -75,6 +76,9 @@ func (p *prompter) renew() {
 // overhead is what the target's template adds, as far as it was learned, else
 // what the recording says of its own.
 func (p *prompter) overhead(r *trace.Record) int64 {
+	if p.inIDs(r) {
+		return 0
+	}
 	if f, ok := p.fit(r); ok {
 		return f.overhead
 	}
@@ -85,6 +89,9 @@ func (p *prompter) overhead(r *trace.Record) int64 {
 }
 
 func (p *prompter) scale(r *trace.Record) float64 {
+	if p.inIDs(r) {
+		return 1
+	}
 	if f, ok := p.fit(r); ok {
 		return f.scale
 	}
@@ -102,7 +109,8 @@ func (p *prompter) sentModel(r *trace.Record) string {
 type prompt struct {
 	path      string
 	body      []byte
-	messages  []trace.Message
+	messages  []trace.Message // nil = their sizes are not known
+	count     int32
 	model     string
 	intended  int64 // prompt tokens that the service shall count
 	words     int64 // filler words in it
@@ -125,13 +133,22 @@ type copyKey struct {
 func (p *prompter) make(r *trace.Record, key copyKey) (prompt, error) {
 	intended := p.ledger.inputTokens(r)
 	segs := p.layout(r, key, intended)
-	messages, total, exact := p.tell(r, key, segs)
-	out := prompt{model: p.sentModel(r), intended: intended, words: total, asIs: !exact}
+	out := prompt{model: p.sentModel(r), intended: intended}
+	var messages []llmwire.Message
+	var ids [][]int32
+	if p.inIDs(r) {
+		ids, out.words = writeIDs(r, segs)
+		out.asIs, out.count = true, int32(len(ids))
+	} else {
+		var exact bool
+		messages, out.words, exact = p.tell(r, key, segs)
+		out.asIs, out.count = !exact, int32(len(messages))
+	}
 	out.repeated, out.followed = p.sent.take(segs)
-	out.repeated = min(out.repeated, total)
+	out.repeated = min(out.repeated, out.words)
 	spec := llmwire.Spec{
 		Kind: r.APIKind, Model: out.model, Stream: r.Stream, IncludeUsage: r.Stream,
-		N: r.N, Temperature: r.Temperature, TopP: r.TopP, IgnoreEOS: p.eos,
+		N: r.N, Temperature: r.Temperature, TopP: r.TopP, IgnoreEOS: p.eos, PromptIDs: ids,
 	}
 	if r.APIKind != trace.KindOpenAIEmbeddings {
 		out.maxTokens = p.pin(r)

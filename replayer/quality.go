@@ -63,7 +63,7 @@ func (p *prompter) ask(r *trace.Record, q *question) (prompt, error) {
 	out := prompt{
 		model: p.sentModel(r), intended: int64(len(q.prompt)/defaultBytesPerToken + 1), asIs: true,
 		maxTokens: new(int32(probeTokens)),
-		messages:  []trace.Message{{Role: trace.RoleUser, Bytes: int32(len(q.prompt))}},
+		messages:  []trace.Message{{Role: trace.RoleUser, Bytes: int32(len(q.prompt))}}, count: 1,
 	}
 	out.words = out.intended
 	out.repeated, out.followed = p.sent.take([]segment{{seed: mix(saltProbe, hashString(q.prompt)), words: out.words, returns: true}})

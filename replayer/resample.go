@@ -12,11 +12,17 @@ import (
 func (tl *timeline) resample(p plan) []arrival {
 	rng := rand.New(rand.NewPCG(p.key(), saltResample))
 	warm := int(math.Round(p.perS * p.warmup.Seconds()))
-	times := gammaTimes(rng, warm, p.warmup, p.cv)
+	draw := func(n int, d time.Duration) []time.Duration {
+		if p.even {
+			return evenTimes(n, d)
+		}
+		return gammaTimes(rng, n, d, p.cv)
+	}
+	times := draw(warm, p.warmup)
 	for i := range times {
 		times[i] -= p.warmup
 	}
-	times = append(times, gammaTimes(rng, p.need(), p.hold, p.cv)...)
+	times = append(times, draw(p.need(), p.hold)...)
 	out := make([]arrival, len(times))
 	var deck []int
 	lap := int64(-1)
@@ -27,6 +33,15 @@ func (tl *timeline) resample(p plan) []arrival {
 		}
 		out[i] = arrival{at, int32(deck[0]), lap}
 		deck = deck[1:]
+	}
+	return out
+}
+
+// evenTimes are n times in [0, d), the first at 0.
+func evenTimes(n int, d time.Duration) []time.Duration {
+	out := make([]time.Duration, n)
+	for i := range out {
+		out[i] = time.Duration(float64(d) * float64(i) / float64(n))
 	}
 	return out
 }

@@ -171,7 +171,7 @@ func (r *run) planLevels() error {
 }
 
 func (r *run) plan(perS float64, replicate int32) plan {
-	return plan{perS: perS, warmup: r.cfg.Warmup, hold: r.cfg.Hold, ramp: r.cfg.Ramp, replicate: replicate, seed: r.cfg.Seed, cv: r.cfg.CV}
+	return plan{perS: perS, warmup: r.cfg.Warmup, hold: r.cfg.Hold, ramp: r.cfg.Ramp, replicate: replicate, seed: r.cfg.Seed, cv: r.cfg.CV, even: r.cfg.Even}
 }
 
 // connect makes the one client of all levels.
@@ -182,6 +182,11 @@ func (r *run) connect(ctx context.Context) error {
 		base: base, target: r.target,
 		header: targetHeader(r.cfg.Headers), limits: r.cfg.Timeouts, patient: r.cfg.NoCancels, quality: r.quality,
 		keep: append([]string{"Content-Type", "Retry-After"}, r.cfg.KeepHeaders...),
+	}
+	if r.cfg.Connections == ConnRecorded {
+		own := *r.cfg
+		own.Connections = ConnFresh
+		r.sender.fresh = newTransport(&own, &r.dialled)
 	}
 	// Timeout stays 0: Vegeta's own default of 30 s would cut long streams.
 	r.client = &http.Client{Transport: r.sender}

@@ -197,6 +197,7 @@ type plan struct {
 	replicate    int32
 	seed         uint64
 	cv           float64
+	even         bool
 }
 
 // key tells levels apart for seeds; it does not depend on the order of levels.

@@ -380,3 +380,33 @@ func TestRamp(t *testing.T) {
 		t.Errorf("after the ramp %v arrivals, want %v", b, a)
 	}
 }
+
+// Constant gaps are equal, from the window's first moment on; gamma gaps have
+// the coefficient of variation that is asked for.
+func TestDrawnGaps(t *testing.T) {
+	tl := newTimeline(chatTrace(50, time.Second).Records, 1, true, 0)
+	for _, row := range []struct {
+		even   bool
+		cv     float64
+		lo, hi float64
+	}{
+		{even: true, cv: 1, lo: 0, hi: 1e-6},
+		{cv: 1, lo: 0.95, hi: 1.05},
+		{cv: 2, lo: 1.85, hi: 2.15},
+		{cv: 0.5, lo: 0.47, hi: 0.53},
+	} {
+		got, drift, err := tl.schedule(Resample, plan{perS: 50, warmup: time.Second, hold: 200 * time.Second, cv: row.cv, even: row.even, seed: 3})
+		if err != nil || drift != 0 {
+			t.Fatal(err, drift)
+		}
+		var sum, squares, n float64
+		for i := 51; i < len(got); i++ { // the warm-up has 50
+			gap := (got[i].at - got[i-1].at).Seconds()
+			sum, squares, n = sum+gap, squares+gap*gap, n+1
+		}
+		cv := math.Sqrt(max(0, squares/n-sum*sum/n/n)) / (sum / n)
+		if cv < row.lo || cv > row.hi || row.even && (got[50].at != 0 || got[0].at != -time.Second) {
+			t.Errorf("%+v: coefficient of variation %v, first at %v", row, cv, got[50].at)
+		}
+	}
+}

@@ -70,7 +70,7 @@ func (s Shard) begins(ctx context.Context, cfg *Config, n int) (time.Time, error
 	}
 	at := s.slot(cfg, n)
 	if late := -time.Until(at); late > 0 {
-		return at, stopped(fmt.Sprintf("shard %s came %v too late for level %d: the shards no longer run together", s, late.Round(time.Millisecond), n))
+		return at, stopped(fmt.Sprintf("shard %s came %v too late for level %d: the shards no longer run together", s, late.Round(time.Millisecond), n+1))
 	}
 	pause(ctx, time.Until(at.Add(-lead)))
 	return at, nil

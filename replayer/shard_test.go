@@ -214,7 +214,7 @@ func TestShardThatIsLate(t *testing.T) {
 		out := &memory{}
 		slow := &slowWriter{memory: out, wait: 20 * time.Second}
 		res, err := replayTo(t, t.Context(), &stub{answer: tokensAnswer(0, 0, 1)}, cfg, sessionsTrace(30, 100*ms), slow)
-		if err == nil || !strings.Contains(err.Error(), "too late for level 1") || len(res.Levels) != 1 {
+		if err == nil || !strings.Contains(err.Error(), "too late for level 2") || len(res.Levels) != 1 {
 			t.Errorf("error %v, result %+v", err, res)
 		}
 	})

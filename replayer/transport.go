@@ -52,6 +52,8 @@ func newTransport(cfg *Config, dialled *atomic.Int64) *http.Transport {
 		DisableCompression:  true,
 		MaxIdleConns:        0,
 		MaxIdleConnsPerHost: cfg.MaxInFlight + 1,
+		MaxConnsPerHost:     cfg.MaxConns,
+		DisableKeepAlives:   cfg.Connections == ConnFresh,
 		IdleConnTimeout:     idleConnTimeout,
 		TLSHandshakeTimeout: dialTimeout,
 		TLSClientConfig:     &tls.Config{RootCAs: cfg.RootCAs},
@@ -68,7 +70,9 @@ func newTransport(cfg *Config, dialled *atomic.Int64) *http.Transport {
 // reads (through io.WriterTo) would do as well, but then the record could only
 // be closed in Close, on paths that differ by error.
 type sender struct {
-	base   http.RoundTripper
+	base http.RoundTripper
+	// fresh is for requests that get a connection of their own; nil = none does.
+	fresh  http.RoundTripper
 	target *url.URL
 	header http.Header
 	limits Timeouts

@@ -52,6 +52,7 @@ type facts struct {
 	cpu        *float64 // share of the client's cores
 	cores      int
 	shared     bool // the target is in this process
+	maxConns   int  // the client's own limit; 0 = none
 	policy     CapPolicy
 	maxLag     time.Duration
 }
@@ -61,6 +62,9 @@ func (f *facts) add(o *outcome) {
 	f.records++
 	l := f.level
 	l.Within.Take(l, o.rec)
+	if o.rec.ConnReused != nil && *o.rec.ConnReused {
+		l.ConnsReused++
+	}
 	if d := o.rec.OutcomeDetail; d != nil && *d == trace.DetailSession {
 		f.unready++
 	}
@@ -119,6 +123,9 @@ func (f *facts) judge() {
 	}
 	if f.capHeld {
 		invalid("the client's own limit of %d in flight held: raise --max-in-flight, or the load is beyond what it can offer", l.InFlightCap)
+	}
+	if f.maxConns > 0 && int(l.InFlightMax) > f.maxConns {
+		invalid("the client's own limit of %d connections held, with up to %d requests in flight: raise --max-connections", f.maxConns, l.InFlightMax)
 	}
 	if n := l.Tally.ExcludedByUs; l.Scheduled > 0 && float64(n) > maxExcluded*float64(l.Scheduled) {
 		invalid("%d of %d requests (%.1f %%) were lost by the client, over 1 %%", n, l.Scheduled, 100*float64(n)/float64(l.Scheduled))

@@ -78,7 +78,7 @@ func TestJudgeWarnings(t *testing.T) {
 // One usable level makes a usable run.
 func TestVerdictOfSeveralLevels(t *testing.T) {
 	v := verdict([]trace.Level{{Index: 0, OfferedPerS: 5, Tally: trace.Tally{OK: 1}}, {Index: 1, OfferedPerS: 50, Invalid: []string{"why"}}})
-	if v.Verdict != trace.Valid || len(v.Reasons) != 1 || v.Reasons[0] != "level 1 (50/s): why" {
+	if v.Verdict != trace.Valid || len(v.Reasons) != 1 || v.Reasons[0] != "level 2 (50/s): why" {
 		t.Errorf("%+v", v)
 	}
 	if v := verdict(nil); v.Verdict != trace.Invalid {
@@ -102,8 +102,8 @@ func TestVerdictGroupsReasons(t *testing.T) {
 	}
 	levels[4].Invalid = append(levels[4].Invalid, "stopped before its end: by hand")
 	want := []string{
-		"6 levels of 20 to 120/s, such as level 0 (20/s): client lag p99 7.5ms above 5ms",
-		"level 4 (100/s): stopped before its end: by hand",
+		"6 levels of 20 to 120/s, such as level 1 (20/s): client lag p99 7.5ms above 5ms",
+		"level 5 (100/s): stopped before its end: by hand",
 	}
 	if got := verdict(levels).Reasons; !slices.Equal(got, want) {
 		t.Errorf("%q", got)

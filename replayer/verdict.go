@@ -61,7 +61,7 @@ func reasons(levels []trace.Level) (lines []string) {
 
 func (k *kind) lines() (lines []string) {
 	for i, l := range k.levels {
-		lines = append(lines, fmt.Sprintf("level %d (%.4g/s): %s", l.Index, l.OfferedPerS, k.texts[i]))
+		lines = append(lines, fmt.Sprintf("level %d (%.4g/s): %s", l.Index+1, l.OfferedPerS, k.texts[i]))
 	}
 	if n := len(lines); n > apart {
 		byLoad := func(a, b *trace.Level) int { return cmp.Compare(a.OfferedPerS, b.OfferedPerS) }

@@ -4,7 +4,8 @@ package trace
 // schedule at one load. Replicates of a load are levels of their own with the
 // same Offered load.
 type Level struct {
-	// Index is the level's number in this run, the value of Record's level.
+	// Index is the level's number in this run from 0, the value of Record's level;
+	// texts for people count levels from 1.
 	Index int32 `json:"index"`
 	// Replicate counts from 0 among the levels of one load; Order is the place
 	// in which this level was run, from 0.
@@ -44,8 +45,10 @@ type Level struct {
 	InFlightMax   int32 `json:"in_flight_max"`
 	InFlightCap   int32 `json:"in_flight_cap"`
 	InFlightAtEnd int32 `json:"in_flight_at_end"`
-	// ConnsOpened counts connections dialled during the level.
+	// ConnsOpened counts connections dialled during the level, ConnsReused the
+	// requests that went out on a connection which had carried one before.
 	ConnsOpened int64 `json:"conns_opened"`
+	ConnsReused int64 `json:"conns_reused,omitempty"`
 	// Within is what happened inside the window, whenever it was due; nil in runs
 	// of versions that did not count it.
 	Within *WindowEvents `json:"within,omitempty"`

@@ -218,7 +218,7 @@ type Result struct {
 
 // Replay is set in replays only.
 type Replay struct {
-	// Level is the index into the run's levels.
+	// Level is the index into the run's levels, from 0.
 	Level *int32 `parquet:"level"`
 	// LagCause says why the request was sent after it was due.
 	LagCause *LagCause `parquet:"lag_cause,dict"`

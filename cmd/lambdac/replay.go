@@ -58,6 +58,7 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 		return err
 	}
 	u := newUI(c)
+	warnFewLoads(u, &cfg)
 	result, err := replayShown(c.Context(), u, cfg, job)
 	if result == nil {
 		return err
@@ -65,6 +66,21 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 	// What was measured before an early end is a result too.
 	shown := showRun(c, u, o, job.watch, result)
 	return cmp.Or(err, shown)
+}
+
+// fewestLoads is the number of different loads from which λc can be told.
+const fewestLoads = 5
+
+// warnFewLoads says before anything is sent what will be missing. One load alone
+// is asked for where faults or builds are compared.
+func warnFewLoads(u *ui, cfg *replayer.Config) {
+	loads := slices.Clone(cfg.Loads)
+	slices.SortFunc(loads, func(a, b replayer.Load) int {
+		return cmp.Or(cmp.Compare(a.PerS, b.PerS), cmp.Compare(a.Scale, b.Scale), cmp.Compare(a.InFlight, b.InFlight))
+	})
+	if n := len(slices.Compact(loads)); n > 1 && n < fewestLoads {
+		u.warn("%d loads are too few for λc, which takes %d that can be judged: more --levels, or --search", n, fewestLoads)
+	}
 }
 
 // replayShown replays a trace and shows how far it is.
@@ -235,12 +251,13 @@ type replayRow struct {
 	trace.Timing
 	trace.Provenance
 	trace.Capture
+	trace.Conn
 }
 
 func (r *replayRow) record() *trace.Record {
 	return &trace.Record{
 		Identity: r.Identity, Arrival: r.Arrival, Request: r.Request, Usage: r.Usage, Prefix: r.Prefix,
-		Result: r.Result, Timing: r.Timing, Provenance: r.Provenance, Capture: r.Capture,
+		Result: r.Result, Timing: r.Timing, Provenance: r.Provenance, Capture: r.Capture, Conn: r.Conn,
 	}
 }
 

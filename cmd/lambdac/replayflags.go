@@ -2,8 +2,11 @@ package main
 
 import (
 	"crypto/x509"
+	"errors"
+	"math"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,27 +23,29 @@ const headerPrefix = "LAMBDAC_TARGET_HEADER_"
 
 // replayFlags are the flags of replay that are no field of its configuration.
 type replayFlags struct {
-	cfg       replayer.Config
-	search    searchFlags
-	rate      float64
-	levels    []float64
-	scales    []float64
-	inFlight  []int
-	scaling   string
-	sessions  string
-	onCap     string
-	cache     string
-	shard     string
-	ca        string
-	startAt   string
-	faults    faultFlags
-	selected  string
-	probes    string
-	telemetry telemetryFlags
-	out       string
-	force     bool
-	asJSON    bool
-	dryRun    bool
+	cfg         replayer.Config
+	search      searchFlags
+	rate        float64
+	levels      []float64
+	scales      []float64
+	inFlight    []int
+	scaling     string
+	arrivals    string
+	sessions    string
+	onCap       string
+	cache       string
+	connections string
+	shard       string
+	ca          string
+	startAt     string
+	faults      faultFlags
+	selected    string
+	probes      string
+	telemetry   telemetryFlags
+	out         string
+	force       bool
+	asJSON      bool
+	dryRun      bool
 }
 
 func (o *replayFlags) register(c *cobra.Command) {
@@ -60,6 +65,9 @@ func (o *replayFlags) bindTarget(f *pflag.FlagSet) {
 	f.BoolVar(&o.cfg.HTTP2, "http2", false, "send over HTTP/2: by ALPN to https targets, by prior knowledge to http ones")
 	f.StringVar(&o.ca, "ca", "", "PEM file of the authority of an https target's certificate (default: the system's)")
 	f.BoolVar(&o.cfg.IgnoreEOS, "ignore-eos", false, "ask the service to generate up to the recorded length")
+	f.StringVar(&o.connections, "connections", "", "connections of HTTP/1: reuse (default), fresh (one for each request) or recorded (as the recorded requests had them)")
+	f.IntVar(&o.cfg.MaxConns, "max-connections", 0, "the most connections open at once; a level in which more requests are open is invalid (default no limit)")
+	f.BoolVar(&o.cfg.TokenIDs, "token-ids", false, "send prompts of /v1/completions as token ids, so that they have the recorded length in every vocabulary")
 	f.BoolVar(&o.cfg.AllowProduction, "allow-production", false, "permit a target that was captured in this trace")
 }
 
@@ -79,6 +87,8 @@ func (o *replayFlags) bindLoad(f *pflag.FlagSet) {
 
 func (o *replayFlags) bindRequests(f *pflag.FlagSet) {
 	f.StringVar(&o.scaling, "scaling", "", "how the recorded arrivals become the load: superpose (default; copies of the trace, each at another phase), thin (whole sessions), compress (shorter gaps) or resample (drawn gaps); one per run")
+	f.StringVar(&o.arrivals, "arrivals", "", "drawn gaps instead of the recorded ones: constant, poisson, or gamma with a coefficient of variation, such as gamma:2 (burstier than Poisson); what --scaling resample draws")
+	f.BoolVar(&o.cfg.NoSpread, "no-spread", false, "keep arrivals on the grid of the recording's clock, such as whole seconds, instead of spreading them inside it")
 	f.StringVar(&o.selected, "select", "", "replay the exchanges that meet a `condition` only, such as \"api_kind = 'openai.chat' and input_tokens < 4000\"")
 	f.DurationVar(&o.cfg.MaxIdle, "max-idle", 0, "shorten gaps of the trace above this, such as nights")
 	f.StringVar(&o.sessions, "sessions", "", "turns of a conversation: causal (default; not before the turn before has ended), strict (recorded times) or closed (think times only)")
@@ -106,7 +116,7 @@ func (o *replayFlags) bindLimits(f *pflag.FlagSet) {
 
 func (o *replayFlags) bindShards(f *pflag.FlagSet) {
 	f.StringVar(&o.shard, "shard", "", "send one part of the load, such as 2/8; lambdac merge joins the runs")
-	f.StringVar(&o.startAt, "start-at", "", "common start of all shards, such as 2026-01-31T15:04:05Z")
+	f.StringVar(&o.startAt, "start-at", "", "common `start` of all shards, such as 2026-01-31T15:04:05Z: far enough ahead that the slowest has read the trace and drawn up its first prompts (seconds, for large traces a minute); a shard that is late ends and makes the run invalid")
 }
 
 func (o *replayFlags) bindOutput(f *pflag.FlagSet) {
@@ -161,8 +171,11 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	for _, n := range o.inFlight {
 		cfg.Loads = append(cfg.Loads, replayer.Load{InFlight: n})
 	}
-	cfg.Sessions = replayer.Sessions(o.sessions)
+	cfg.Sessions, cfg.Connections = replayer.Sessions(o.sessions), replayer.Connections(o.connections)
 	cfg.Scaling, cfg.CapPolicy, cfg.Cache = replayer.Scaling(o.scaling), replayer.CapPolicy(o.onCap), replayer.Cache(o.cache)
+	if err := o.drawn(&cfg); err != nil {
+		return cfg, err
+	}
 	if o.probes != "" {
 		if cfg.Probes, err = experiment.ParseShare(o.probes); err != nil {
 			return cfg, usage(see, "--probes: %w", err)
@@ -176,6 +189,33 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	}
 	cfg.Headers, cfg.Version = targetHeaders(os.Environ()), version
 	return cfg, nil
+}
+
+// drawn reads --arrivals.
+func (o *replayFlags) drawn(cfg *replayer.Config) (err error) {
+	if o.arrivals == "" {
+		return nil
+	}
+	if cfg.Scaling != "" && cfg.Scaling != replayer.Resample {
+		return usage("leave out one of them", "--arrivals %s and --scaling %s: gaps are drawn or recorded", o.arrivals, o.scaling)
+	}
+	cfg.Scaling = replayer.Resample
+	name, cv, shaped := strings.Cut(o.arrivals, ":")
+	switch {
+	case name == "constant" && !shaped:
+		cfg.Even = true
+		return nil
+	case name == "poisson" && !shaped:
+		return nil
+	case name == "gamma" && shaped:
+		cfg.CV, err = strconv.ParseFloat(cv, 64)
+	default:
+		err = errors.New("unknown")
+	}
+	if err != nil || !(cfg.CV > 0) || math.IsInf(cfg.CV, 0) {
+		return usage("use constant, poisson or gamma:CV, such as gamma:2", "--arrivals %q", o.arrivals)
+	}
+	return nil
 }
 
 // trust reads --ca.

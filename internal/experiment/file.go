@@ -87,6 +87,12 @@ type Target struct {
 	// KeepHeaders are fields of answers that the run keeps, such as one that says
 	// that the service fell back.
 	KeepHeaders []string `json:"keepHeaders,omitempty"`
+	// Connections are reuse, fresh or recorded; MaxConnections is the most that
+	// are open at once. HTTP/1 only.
+	Connections    string `json:"connections,omitempty"`
+	MaxConnections int    `json:"maxConnections,omitempty"`
+	// TokenIDs sends prompts of /v1/completions as ids of tokens.
+	TokenIDs bool `json:"tokenIDs,omitempty"`
 	// IgnoreEOS asks the service to generate up to the recorded length.
 	IgnoreEOS bool `json:"ignoreEOS,omitempty"`
 }
@@ -100,6 +106,11 @@ type Load struct {
 	Mode string `json:"mode,omitempty"`
 	// Scaling is superpose, thin, compress or resample.
 	Scaling string `json:"scaling,omitempty"`
+	// Arrivals are drawn instead of recorded: constant, poisson, or gamma:CV with
+	// the coefficient of variation of the gaps. NoSpread keeps recorded ones on
+	// the grid of the recording's clock.
+	Arrivals string `json:"arrivals,omitempty"`
+	NoSpread bool   `json:"noSpread,omitempty"`
 	// Rate is one load, requests per second.
 	Rate float64 `json:"rate,omitempty"`
 	// Levels are loads, requests per second; Scale are multiples of the recorded

@@ -23,6 +23,9 @@ type Spec struct {
 	Model string
 	// Messages are chat messages, prompts or inputs, by kind.
 	Messages []Message
+	// PromptIDs are the prompts as ids of tokens, in place of Messages. Only
+	// /v1/completions takes them.
+	PromptIDs [][]int32
 	Stream   bool
 	// IncludeUsage asks for the usage of a stream.
 	IncludeUsage bool
@@ -86,7 +89,12 @@ func chatRoleName(r trace.Role) string {
 
 func buildCompletions(dst []byte, s *Spec) (string, []byte, error) {
 	dst = appendModel(append(dst, '{'), s)
-	dst = appendPrompt(append(dst, `"prompt":`...), s)
+	dst = append(dst, `"prompt":`...)
+	if len(s.PromptIDs) > 0 {
+		dst = appendIDs(dst, s.PromptIDs)
+	} else {
+		dst = appendPrompt(dst, s)
+	}
 	return "/v1/completions", appendSampling(dst, s), nil
 }
 
@@ -94,6 +102,31 @@ func buildEmbeddings(dst []byte, s *Spec) (string, []byte, error) {
 	dst = appendModel(append(dst, '{'), s)
 	dst = appendPrompt(append(dst, `"input":`...), s)
 	return "/v1/embeddings", append(dst, '}'), nil
+}
+
+// appendIDs appends one prompt as a list of ids, any other number as a list of
+// lists.
+func appendIDs(dst []byte, prompts [][]int32) []byte {
+	if len(prompts) != 1 {
+		dst = append(dst, '[')
+	}
+	for i, ids := range prompts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '[')
+		for j, id := range ids {
+			if j > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendInt(dst, int64(id), 10)
+		}
+		dst = append(dst, ']')
+	}
+	if len(prompts) != 1 {
+		dst = append(dst, ']')
+	}
+	return dst
 }
 
 // appendPrompt appends one text as a string, any other number as a list.

@@ -46,6 +46,16 @@ func TestBuild(t *testing.T) {
 			"/v1/completions", `{"prompt":["a","b"]}`,
 		},
 		{
+			"prompt of ids",
+			Spec{Kind: trace.KindOpenAICompletions, Model: "m", PromptIDs: [][]int32{{1, 20, 300}}},
+			"/v1/completions", `{"model":"m","prompt":[1,20,300]}`,
+		},
+		{
+			"prompts of ids",
+			Spec{Kind: trace.KindOpenAICompletions, PromptIDs: [][]int32{{1}, {2, 3}}},
+			"/v1/completions", `{"prompt":[[1],[2,3]]}`,
+		},
+		{
 			"inputs; sampling is not sent",
 			Spec{Kind: trace.KindOpenAIEmbeddings, Model: "e", Messages: []Message{{Text: "a"}, {Text: "\xff"}}, MaxTokens: new(int32(1)), Stream: true},
 			"/v1/embeddings", `{"model":"e","input":["a","` + "\ufffd" + `"]}`,
