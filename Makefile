@@ -28,7 +28,7 @@ test: ## every test this machine can run; skips are named
 # Debian's kernels that are booted under emulation, and what is tested on them.
 KERNELS ?= 6.1,6.12
 KERNEL_TESTS ?= ./internal/hostcheck ./bpf \
-  './recorder:TestKernel|TestEBPF(Cases|ManyOnOne|Overflow|ControlRing|Accept|Ladder|LateJoin|Workers|Unix|Hop|Filters|IOURing|TLSBlind)'
+  './recorder:TestKernel|TestEBPF(Cases|ManyOnOne|Overflow|ControlRing|Accept|Ladder|LateJoin|Workers|Unix|Hop|Filters|IOURing|TLSBlind|KernelTLS)'
 
 test-kernel: ## the tests of the kernel side on other kernels, under emulation; needs qemu-system-x86
 	$(GO) run ./internal/kerneltest -kernels $(KERNELS) -tools curl $(KERNEL_TESTS)

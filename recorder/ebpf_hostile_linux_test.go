@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -39,14 +40,25 @@ func peerSwitch(string) {
 	if err != nil {
 		panic(err)
 	}
-	read := make(chan int)
+	thread, read := make(chan int, 1), make(chan int)
 	go func() {
+		runtime.LockOSThread()
+		thread <- unix.Gettid()
 		b := make([]byte, 1000)
 		n, _ := unix.Read(at, b)
 		read <- n
 	}()
 	readHead(fds[1])
-	time.Sleep(100 * time.Millisecond) // the thread waits
+	inCall := fmt.Sprintf("%d %#x ", unix.SYS_READ, at)
+	for file := fmt.Sprintf("/proc/self/task/%d/syscall", <-thread); ; time.Sleep(time.Millisecond) {
+		call, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		if strings.HasPrefix(string(call), inCall) { // the thread waits
+			break
+		}
+	}
 	if err := unix.Dup3(fds[1], at, 0); err != nil {
 		panic(err)
 	}
@@ -137,7 +149,8 @@ func peerHanded(string) {
 func TestEBPFHandedOn(t *testing.T) {
 	addr, process := startPeer(t, "hand")
 	const planted = "planted-in-the-other"
-	r := startRecording(t, openEBPF(t, bpf.Options{TGIDs: []int{process.Pid}}), Config{KeepText: true})
+	src := openEBPF(t, bpf.Options{TGIDs: []int{process.Pid}}).(*ebpfSource)
+	r := startRecording(t, src, Config{KeepText: true})
 	c := dialPeer(t, addr)
 	say(t, c, "GET /first HTTP/1.1\r\nHost: h\r\n\r\n")
 	hear(t, c, len(echoOf("/first", "")))
@@ -146,7 +159,7 @@ func TestEBPFHandedOn(t *testing.T) {
 		hear(t, c, len(echoOf("/second", "")))
 	}
 	c.Close()
-	time.Sleep(200 * time.Millisecond)
+	src.waitEnded(t)
 	got, rep := r.stop()
 	if len(got.list) == 0 || got.list[0].Target != "/first" || got.list[0].Record.Outcome != "ok" {
 		t.Errorf("exchanges %+v", briefs(got.list))

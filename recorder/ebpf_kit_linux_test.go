@@ -77,6 +77,21 @@ func startPeer(t *testing.T, name string) (addr string, process *os.Process) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), peerVar+"="+name)
+	addr = startProgram(t, cmd)
+	return addr, cmd.Process
+}
+
+// startProgram runs a program until the test ends. It says on its first line
+// where it listens, and ends with its standard input.
+func startProgram(t *testing.T, cmd *exec.Cmd) (addr string) {
+	t.Helper()
+	addr, _ = startTalking(t, cmd)
+	return addr
+}
+
+// startTalking is startProgram, with what the program says after that.
+func startTalking(t *testing.T, cmd *exec.Cmd) (addr string, more *bufio.Reader) {
+	t.Helper()
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -91,13 +106,16 @@ func startPeer(t *testing.T, name string) (addr string, process *os.Process) {
 	}
 	t.Cleanup(func() {
 		in.Close()
+		ended := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
+		ended.Stop()
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	more = bufio.NewReader(out)
+	line, err := more.ReadString('\n')
 	if err != nil {
-		t.Fatalf("peer %q: %v", name, err)
+		t.Fatalf("%s: %v", cmd, err)
 	}
-	return strings.TrimSpace(line), cmd.Process
+	return strings.TrimSpace(line), more
 }
 
 func portOf(t *testing.T, addr string) int {
@@ -182,6 +200,28 @@ func recordPeer(t *testing.T, name string, traffic func(addr string)) (*collecto
 	r := startRecording(t, openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}}), Config{KeepText: true})
 	traffic(addr)
 	return r.stop()
+}
+
+// recordEnded is recordPeer where all connections come to their end, which is
+// waited for.
+func recordEnded(t *testing.T, name string, traffic func(addr string)) (*collector, Report) {
+	t.Helper()
+	addr, _ := startPeer(t, name)
+	src := openEBPF(t, bpf.Options{Ports: []int{portOf(t, addr)}}).(*ebpfSource)
+	r := startRecording(t, src, Config{KeepText: true})
+	traffic(addr)
+	src.waitEnded(t)
+	return r.stop()
+}
+
+// waitEnded waits until there were connections and all have ended.
+func (s *ebpfSource) waitEnded(t *testing.T) {
+	t.Helper()
+	until(t, "all connections have ended", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.stats.Connections > 0 && len(s.conns) == 0
+	})
 }
 
 // dialPeer connects to a peer.

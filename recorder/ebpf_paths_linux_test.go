@@ -265,12 +265,11 @@ func TestEBPFFilters(t *testing.T) {
 // TestEBPFIOURing: what io_uring moves is not seen, and is told by its bytes:
 // an answer of which only the head was seen is not complete.
 func TestEBPFIOURing(t *testing.T) {
-	got, rep := recordPeer(t, "uring", func(addr string) {
+	got, rep := recordEnded(t, "uring", func(addr string) {
 		c := dialPeer(t, addr)
 		say(t, c, "GET /u HTTP/1.1\r\nHost: h\r\n\r\n")
 		hear(t, c, len(headOf(5000))+5000)
 		c.Close()
-		time.Sleep(100 * time.Millisecond)
 	})
 	if len(got.list) != 1 || got.list[0].Record.RespComplete || rep.Totals.LostByReason["unseen"] != 5000 {
 		t.Errorf("exchanges %+v, lost %v", briefs(got.list), rep.Totals.LostByReason)
@@ -284,15 +283,13 @@ func TestEBPFIOURing(t *testing.T) {
 // read.
 func TestEBPFTLSBlind(t *testing.T) {
 	var port int
-	got, rep := recordPeer(t, "raw", func(addr string) {
+	got, rep := recordEnded(t, "raw", func(addr string) {
 		port = portOf(t, addr)
 		c := dialPeer(t, addr)
 		say(t, c, "\x16\x03\x01\x01\x00"+strings.Repeat("h", 256))
 		hear(t, c, 21)
 		say(t, c, "\x17\x03\x03\x00\x10"+strings.Repeat("d", 16))
-		time.Sleep(100 * time.Millisecond)
 		c.Close()
-		time.Sleep(100 * time.Millisecond)
 	})
 	const bytes = 5 + 256 + 21 + 21
 	if len(got.list) != 0 || rep.Totals.LostByReason["blind:tls"] != bytes {

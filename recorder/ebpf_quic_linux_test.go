@@ -64,31 +64,12 @@ func TestEBPFQUIC(t *testing.T) {
 	testenv.Root(t)
 	cmd := exec.Command(testenv.Command(t, "unshare"), "--net", os.Args[0])
 	cmd.Env = append(os.Environ(), peerVar+"=quic")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		_ = cmd.Wait()
-	})
-	var word string
-	if _, err := fmt.Fscan(out, &word); err != nil {
-		t.Fatal(err)
-	}
+	_, out := startTalking(t, cmd)
 	r := startRecording(t, openEBPF(t, bpf.Options{TGIDs: []int{cmd.Process.Pid}}), Config{})
 	if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fscan(out, &word); err != nil {
+	if _, err := out.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
 	_, rep := r.stop()

@@ -3,7 +3,6 @@
 package recorder
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -65,43 +64,6 @@ func certFiles(t *testing.T) (cert, key string) {
 	write(cert, "CERTIFICATE", der)
 	write(key, "PRIVATE KEY", keyDER)
 	return cert, key
-}
-
-// startProgram runs a program until the test ends. It says on its first line
-// where it listens, and ends with its standard input.
-func startProgram(t *testing.T, cmd *exec.Cmd) (addr string) {
-	t.Helper()
-	addr, _ = startTalking(t, cmd)
-	return addr
-}
-
-// startTalking is startProgram, with what the program says after that.
-func startTalking(t *testing.T, cmd *exec.Cmd) (addr string, more *bufio.Reader) {
-	t.Helper()
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		ended := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait()
-		ended.Stop()
-	})
-	more = bufio.NewReader(out)
-	line, err := more.ReadString('\n')
-	if err != nil {
-		t.Fatalf("%s: %v", cmd, err)
-	}
-	return strings.TrimSpace(line), more
 }
 
 // freePort is a port that nobody listened at a moment ago.

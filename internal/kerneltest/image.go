@@ -28,9 +28,9 @@ type image struct {
 	have map[string]bool
 }
 
-// buildImage writes the file system that a kernel starts with: the guest's
-// init, the test binaries with their testdata, and programs.
-func buildImage(ctx context.Context, work string, packages, tools []string, timeout time.Duration) (file string, err error) {
+// buildImage writes the file system that the kernels start with: the guest's
+// init, their modules, the test binaries with their testdata, and programs.
+func buildImage(ctx context.Context, work string, kernels []kernel, packages, tools []string, timeout time.Duration) (file string, err error) {
 	file = filepath.Join(work, "initramfs")
 	f, err := os.Create(file)
 	if err != nil {
@@ -45,6 +45,11 @@ func buildImage(ctx context.Context, work string, packages, tools []string, time
 	im := &image{archive{w: zip}, make(map[string]bool)}
 	if err := im.fill(ctx, work, packages, tools, timeout); err != nil {
 		return "", err
+	}
+	for _, k := range kernels {
+		if err := im.tree(k.modules, "modules"); err != nil {
+			return "", err
+		}
 	}
 	return file, errors.Join(im.close(), zip.Close(), buffered.Flush())
 }
@@ -106,19 +111,23 @@ func (im *image) addPackage(ctx context.Context, binary, spec string) (t test, e
 	if err := im.file(binary, path.Join("src", t.Name, "test")); err != nil {
 		return t, err
 	}
-	data := filepath.Join(where[1], "testdata")
-	return t, filepath.WalkDir(data, func(at string, d fs.DirEntry, err error) error {
+	return t, im.tree(filepath.Join(where[1], "testdata"), path.Join("src", t.Name, "testdata"))
+}
+
+// tree adds the files of a folder, if there is one, under another name.
+func (im *image) tree(from, to string) error {
+	return filepath.WalkDir(from, func(at string, d fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && at == data:
+		case errors.Is(err, fs.ErrNotExist) && at == from:
 			return nil
 		case err != nil || !d.Type().IsRegular():
 			return err
 		}
-		inside, err := filepath.Rel(where[1], at)
+		inside, err := filepath.Rel(from, at)
 		if err != nil {
 			return err
 		}
-		return im.file(at, path.Join("src", t.Name, filepath.ToSlash(inside)))
+		return im.file(at, path.Join(to, filepath.ToSlash(inside)))
 	})
 }
 

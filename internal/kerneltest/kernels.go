@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,36 +13,49 @@ import (
 // suites say which release of Debian has which kernel.
 var suites = map[string]string{"6.1": "bookworm", "6.12": "trixie"}
 
+// wanted are the modules that tests need, each behind those that it needs: TLS
+// in the kernel and its cipher. What a kernel has built in is not among its own.
+var wanted = []string{"libgf128mul", "gf128mul", "ghash-generic", "crypto_null", "ctr", "gcm", "tls"}
+
+// kernel is a kernel on this machine. modules is a folder that has, in one named
+// like its release, those that are wanted, in the order in which they load.
+type kernel struct{ version, path, modules string }
+
 // fetchKernel returns the kernel of a version. It is downloaded once, by
 // Debian's client from where this machine has its packages, and unpacked
 // beside: nothing is installed.
-func fetchKernel(ctx context.Context, cache, version string) (path string, err error) {
+func fetchKernel(ctx context.Context, cache, version string) (k kernel, err error) {
 	suite, known := suites[version]
 	if !known {
-		return "", fmt.Errorf("kernel %q: only 6.1 and 6.12 are known", version)
+		return k, fmt.Errorf("kernel %q: only 6.1 and 6.12 are known", version)
 	}
 	dir, err := filepath.Abs(filepath.Join(cache, version))
 	if err != nil {
-		return "", err
+		return k, err
 	}
-	if path, err = vmlinuz(dir); err == nil {
-		return path, nil
+	if k, err = unpacked(dir, version); err == nil {
+		return k, nil
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "lists", "partial"), 0o755); err != nil {
-		return "", err
+		return k, err
 	}
 	if err := download(ctx, dir, suite); err != nil {
-		return "", fmt.Errorf("fetch kernel %s of %s: %w", version, suite, err)
+		return k, fmt.Errorf("fetch kernel %s of %s: %w", version, suite, err)
 	}
-	return vmlinuz(dir)
+	return unpacked(dir, version)
 }
 
-func vmlinuz(dir string) (string, error) {
+func unpacked(dir, version string) (kernel, error) {
+	k := kernel{version: version, modules: filepath.Join(dir, "root", "modules")}
 	found, err := filepath.Glob(filepath.Join(dir, "root", "boot", "vmlinuz-*"))
-	if err != nil || len(found) == 0 {
-		return "", fmt.Errorf("no kernel in %q", dir)
+	if err == nil {
+		_, err = os.Stat(k.modules)
 	}
-	return found[0], nil
+	if err != nil || len(found) == 0 {
+		return k, fmt.Errorf("no kernel in %q", dir)
+	}
+	k.path = found[0]
+	return k, nil
 }
 
 // download fetches the newest kernel of a suite with lists of its own, so that
@@ -92,10 +106,14 @@ func unpack(ctx context.Context, dir string) error {
 	if _, err := output(ctx, dir, "dpkg-deb", "-x", packages[0], whole); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "root"), 0o755); err != nil {
+	root := filepath.Join(dir, "root")
+	if err := errors.Join(os.RemoveAll(root), os.MkdirAll(root, 0o755)); err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(whole, "boot"), filepath.Join(dir, "root", "boot")); err != nil {
+	if err := os.Rename(filepath.Join(whole, "boot"), filepath.Join(root, "boot")); err != nil {
+		return err
+	}
+	if err := takeModules(ctx, whole, filepath.Join(root, "modules")); err != nil {
 		return err
 	}
 	var leftovers error
@@ -103,6 +121,37 @@ func unpack(ctx context.Context, dir string) error {
 		leftovers = errors.Join(leftovers, os.RemoveAll(name))
 	}
 	return leftovers
+}
+
+// takeModules moves the wanted modules of an unpacked kernel to a folder.
+func takeModules(ctx context.Context, whole, to string) error {
+	for i, name := range wanted {
+		var found []string
+		err := filepath.WalkDir(whole, func(at string, _ fs.DirEntry, err error) error {
+			if base := filepath.Base(at); base == name+".ko" || base == name+".ko.xz" {
+				found = append(found, at)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, file := range found {
+			if strings.HasSuffix(file, ".xz") {
+				if _, err := output(ctx, whole, "xz", "--decompress", file); err != nil {
+					return err
+				}
+				file = strings.TrimSuffix(file, ".xz")
+			}
+			_, below, _ := strings.Cut(file, "/lib/modules/")
+			release, _, _ := strings.Cut(below, "/")
+			at := filepath.Join(to, release, fmt.Sprintf("%d-%s.ko", i, name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.Rename(file, at)); err != nil {
+				return err
+			}
+		}
+	}
+	return os.MkdirAll(to, 0o755) // which says that it was looked for
 }
 
 // mirrorOf is where this machine has Debian's packages from.

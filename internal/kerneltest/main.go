@@ -71,17 +71,21 @@ func run(ctx context.Context, o options, packages []string) (failed bool, err er
 		return false, err
 	}
 	defer os.RemoveAll(work)
-	image, err := buildImage(ctx, work, packages, strings.FieldsFunc(o.tools, func(r rune) bool { return r == ',' }), o.timeout)
-	if err != nil {
-		return false, err
-	}
+	var kernels []kernel
 	for version := range strings.SplitSeq(o.kernels, ",") {
-		kernel, err := fetchKernel(ctx, o.cache, version)
+		k, err := fetchKernel(ctx, o.cache, version)
 		if err != nil {
 			return false, err
 		}
-		r := boot(ctx, o, kernel, image, filepath.Join(work, "console"))
-		r.print(os.Stdout, version)
+		kernels = append(kernels, k)
+	}
+	image, err := buildImage(ctx, work, kernels, packages, strings.FieldsFunc(o.tools, func(r rune) bool { return r == ',' }), o.timeout)
+	if err != nil {
+		return false, err
+	}
+	for _, k := range kernels {
+		r := boot(ctx, o, k.path, image, filepath.Join(work, "console"))
+		r.print(os.Stdout, k.version)
 		failed = failed || !r.passed()
 	}
 	return failed, nil
@@ -91,7 +95,7 @@ func run(ctx context.Context, o options, packages []string) (failed bool, err er
 func needed() error {
 	var missing []string
 	for _, p := range []struct{ program, debian string }{
-		{"qemu-system-x86_64", "qemu-system-x86"}, {"apt-get", "apt"}, {"dpkg-deb", "dpkg"}, {"go", "golang"},
+		{"qemu-system-x86_64", "qemu-system-x86"}, {"apt-get", "apt"}, {"dpkg-deb", "dpkg"}, {"xz", "xz-utils"}, {"go", "golang"},
 	} {
 		if _, err := exec.LookPath(p.program); err != nil {
 			missing = append(missing, p.debian)

@@ -137,6 +137,13 @@ func Calibration(tb testing.TB) {
 	}
 }
 
+// Kernel skips a test because of what the running kernel was built without: no
+// package brings that, so with CI=true it is skipped too, by name.
+func Kernel(tb testing.TB, lacks string) {
+	tb.Helper()
+	skip(tb, "the kernel has no "+lacks)
+}
+
 // guestFile is the list that kerneltest's init reads.
 const guestFile = "/tests.json"
 

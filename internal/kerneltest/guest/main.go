@@ -69,7 +69,30 @@ func prepare() error {
 	for _, err := range missing {
 		fmt.Println("kerneltest: left out:", err)
 	}
-	return errors.Join(sayKernel(), loopbackUp(), environment())
+	return errors.Join(sayKernel(), loadModules(), loopbackUp(), environment())
+}
+
+// loadModules loads what the image has for this kernel, in the order of names.
+func loadModules() error {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join("/modules", unix.ByteSliceToString(name.Release[:]), "*.ko"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err == nil {
+			err = unix.FinitModule(int(f.Fd()), "", 0)
+			f.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("load module %q: %w", file, err)
+		}
+	}
+	return nil
 }
 
 // raw lets a serial line carry bytes as they are.
