@@ -221,7 +221,10 @@ func TestRAG(t *testing.T) {
 }
 
 // TestRAGReal is TestRAG with a real model's embeddings.
-func TestRAGReal(t *testing.T) { rag(t, testenv.Embeddings(t), 0.97, 10*time.Second) }
+func TestRAGReal(t *testing.T) {
+	testenv.Long(t)
+	rag(t, testenv.Embeddings(t), 0.97, 10*time.Second)
+}
 
 // rag runs the cases; patience is how long the pipeline waits where that
 // decides, so long that without a fault it need not.

@@ -184,6 +184,22 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+// TestNearest: a query vector is found within Qdrant's forms of a query too.
+func TestNearest(t *testing.T) {
+	asked, store := queryStore(t)
+	for path, query := range map[string]string{
+		"query":       `{"query":{"nearest":[1,2]},"limit":3}`,
+		"query/batch": `{"searches":[{"query":{"nearest":[1,2]}},{"query":{"nearest":[3,4]}}]}`,
+	} {
+		p, url := serveProxy(t, store, 1, BuiltinRules(), "irrelevant")
+		ask(http.DefaultClient, url+"/collections/docs/points/"+path, "1", query)
+		shape := func(s string) int { return strings.Count(s, `"nearest":[`) }
+		if *asked == query || shape(*asked) != shape(query) || strings.Contains(*asked, "[1,2]") || strings.Contains(*asked, "[3,4]") || p.Report().Faults[0].Acted != 1 {
+			t.Errorf("%s: asked %s", path, *asked)
+		}
+	}
+}
+
 // TestDrift: vectors move by 15 % of their length, wherever they stand, and an
 // unrelated one is at right angles to the client's and as long.
 func TestDrift(t *testing.T) {

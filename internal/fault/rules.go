@@ -43,7 +43,8 @@ type Rule struct {
 	Vectors string `json:"vectors,omitempty"`
 }
 
-// BuiltinRules are the rules of well-known stores and of embedding services.
+// BuiltinRules are the rules of well-known stores and of embedding services, by
+// their published APIs: no such store was run.
 func BuiltinRules() []Rule {
 	qdrant := func(end, hits, vector, threshold string) Rule {
 		return Rule{
@@ -70,8 +71,10 @@ func BuiltinRules() []Rule {
 	return []Rule{
 		qdrant("search", "$.result", "$.vector", "$.score_threshold"),
 		qdrant("query", "$.result.points", "$.query", "$.score_threshold"),
+		qdrant("query", "$.result.points", "$.query.nearest", "$.score_threshold"), // as its Python client asks
 		qdrant("search/batch", "$.result[*]", "$.searches[*].vector", "$.searches[*].score_threshold"),
 		qdrant("query/batch", "$.result[*].points", "$.searches[*].query", "$.searches[*].score_threshold"),
+		qdrant("query/batch", "$.result[*].points", "$.searches[*].query.nearest", "$.searches[*].score_threshold"),
 		chroma("/api/v1/collections/*/query"),
 		chroma("/api/v2/tenants/*/databases/*/collections/*/query"),
 		openSearch, short, multi,
