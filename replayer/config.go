@@ -85,6 +85,9 @@ type Config struct {
 	// A level in which it held is invalid. CapPolicy is what happens then.
 	MaxInFlight int
 	CapPolicy   CapPolicy
+	// CatchUp is what becomes of requests that are overdue because this client
+	// was stalled; "" = burst.
+	CatchUp CatchUp
 	// Connections says which requests share one; "" = reuse. MaxConns is the
 	// most connections that are open at once, 0 = no limit; a level in which more
 	// requests than that were open is invalid. HTTP/1 only.
@@ -236,6 +239,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Sessions = orDefault(c.Sessions, defaultSessions(c.Scaling))
 	c.Cache = orDefault(c.Cache, CacheAsTrace)
+	c.CatchUp = orDefault(c.CatchUp, CatchUpBurst)
 	c.Connections = orDefault(c.Connections, ConnReuse)
 	c.CV = orDefault(c.CV, 1)
 	c.Breaker = c.Breaker.withDefaults()
@@ -303,7 +307,7 @@ func (c *Config) check() error {
 	if c.MaxInFlight < 1 || !(c.CV > 0) || math.IsInf(c.CV, 0) {
 		return inputError("both must be above 0", "in-flight limit %d, coefficient of variation %v: out of range", c.MaxInFlight, c.CV)
 	}
-	for _, part := range []func() error{c.checkConnections, c.checkBudget, c.checkBreaker, c.checkProbes, c.checkFaults, c.checkShard, c.checkClosed} {
+	for _, part := range []func() error{c.checkCatchUp, c.checkConnections, c.checkBudget, c.checkBreaker, c.checkProbes, c.checkFaults, c.checkShard, c.checkClosed} {
 		if err := part(); err != nil {
 			return err
 		}

@@ -44,6 +44,9 @@ func (r *run) knobs() []string {
 	if cfg.Connections != ConnReuse {
 		knobs = append(knobs, "connections="+string(cfg.Connections))
 	}
+	if cfg.CatchUp != CatchUpBurst {
+		knobs = append(knobs, "catch_up="+string(cfg.CatchUp))
+	}
 	if cfg.MaxConns > 0 {
 		knobs = append(knobs, fmt.Sprintf("max_connections=%d", cfg.MaxConns))
 	}

@@ -133,6 +133,10 @@ func (lv *level) begin(ready <-chan *item) error {
 	})
 	lv.pacer = newPacer(lv.ctx, ready, r.cfg.MaxInFlight, r.cfg.CapPolicy, lv.unsent)
 	lv.pacer.start, lv.pacer.end = start, end
+	lv.pacer.catchUp = r.cfg.CatchUp
+	if lv.OfferedPerS > 0 {
+		lv.pacer.catchUpGap = time.Duration(float64(time.Second) / (2 * lv.OfferedPerS))
+	}
 	if lv.Concurrency != nil {
 		lv.pacer.hold(*lv.Concurrency, start.Add(-r.cfg.Warmup))
 	}

@@ -37,6 +37,11 @@ type pacer struct {
 	kept int32
 	from time.Time
 
+	catchUp    CatchUp
+	catchUpGap time.Duration // between overdue requests under CatchUpSmooth
+	passed     time.Time     // when the last request was let go
+	heldUntil  time.Time     // when the in-flight limit last gave way
+
 	open, peak atomic.Int32
 	capHeld    atomic.Bool
 	freed      chan struct{}
@@ -76,6 +81,9 @@ func (p *pacer) Pace(time.Duration, uint64) (time.Duration, bool) {
 		it := p.next()
 		if it == nil {
 			return 0, true
+		}
+		if !p.caughtUp(it) {
+			continue
 		}
 		if !p.admit(it) {
 			if context.Cause(p.ctx) != nil {
@@ -217,6 +225,7 @@ func (p *pacer) admit(it *item) bool {
 		it.held = true
 		select {
 		case <-p.freed:
+			p.heldUntil = time.Now()
 		case <-p.ctx.Done():
 			return false
 		}

@@ -49,6 +49,7 @@ func keys(s *experiment.Spec) []key {
 		{"load.arrivals", "arrivals", given(l.Arrivals)},
 		{"load.noSpread", "no-spread", switched(l.NoSpread)},
 		{"load.replicates", "replicates", whole(l.Replicates)},
+		{"load.catchUp", "catch-up", given(l.CatchUp)},
 		{"load.onCap", "on-cap", given(l.OnCap)},
 		{"load.rate", "rate", decimals(l.Rate)},
 		{"load.levels", "levels", decimals(l.Levels...)},

@@ -31,6 +31,7 @@ type replayFlags struct {
 	inFlight    []int
 	scaling     string
 	arrivals    string
+	catchUp     string
 	sessions    string
 	onCap       string
 	cache       string
@@ -103,6 +104,7 @@ func (o *replayFlags) bindLimits(f *pflag.FlagSet) {
 	f.Float64Var(&o.cfg.MaxPerS, "max-rate", 0, "refuse loads above this")
 	f.IntVar(&o.cfg.MaxInFlight, "max-in-flight", 0, "the client's own limit of open requests (default 4096)")
 	f.StringVar(&o.onCap, "on-cap", "", "at --max-in-flight: drop (default) or queue")
+	f.StringVar(&o.catchUp, "catch-up", "", "requests that are overdue because this client was stalled: burst (default; at once), smooth (at twice the rate) or drop (not sent)")
 	f.DurationVar(&o.cfg.MaxLag, "max-lag", 0, "a level is invalid where the 99th percentile of our own delay is above this (default 5ms)")
 	f.Var(textFlag[int64]{&o.cfg.MaxTokens, experiment.ParseCount}, "max-tokens", "stop before prompts and answers exceed this `number` of tokens, such as 20M")
 	f.Float64Var(&o.cfg.MaxCost, "max-cost", 0, "stop before prompts and answers cost more than this, at --price-input and --price-output")
@@ -172,6 +174,7 @@ func (o *replayFlags) config() (replayer.Config, error) {
 		cfg.Loads = append(cfg.Loads, replayer.Load{InFlight: n})
 	}
 	cfg.Sessions, cfg.Connections = replayer.Sessions(o.sessions), replayer.Connections(o.connections)
+	cfg.CatchUp = replayer.CatchUp(o.catchUp)
 	cfg.Scaling, cfg.CapPolicy, cfg.Cache = replayer.Scaling(o.scaling), replayer.CapPolicy(o.onCap), replayer.Cache(o.cache)
 	if err := o.drawn(&cfg); err != nil {
 		return cfg, err

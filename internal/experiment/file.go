@@ -136,6 +136,9 @@ type Load struct {
 	Seed *uint64 `json:"seed,omitempty"`
 	// OnCap says what happens at stop.maxInFlight: drop or queue.
 	OnCap string `json:"onCap,omitempty"`
+	// CatchUp says what becomes of requests that are overdue because this client
+	// was stalled: burst, smooth or drop.
+	CatchUp string `json:"catchUp,omitempty"`
 }
 
 // Search chooses the loads from what each level shows.
