@@ -71,7 +71,7 @@ func readAside(d *tracedir.Dir) (*aside, error) {
 		if f.ProbeID != nil {
 			kept.probe = interned(names, *f.ProbeID)
 		}
-		id := hashID(f.RequestID)
+		id := featureKey(f.RequestID, f.Level)
 		if a.features[id] != nil {
 			twice++
 		}
@@ -96,6 +96,23 @@ func hashID(id string) uint64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, id)
 	return h.Sum64()
+}
+
+// featureKey is a hash of what a row of features belongs to: ids come again from
+// level to level.
+func featureKey(id string, level *int32) uint64 {
+	if level == nil {
+		return hashID(id)
+	}
+	return hashID(id) ^ (uint64(*level)+1)*0x9e3779b97f4a7c15 // 2^64 ÷ the golden ratio
+}
+
+// of are the features of a row; files of before had no levels in them.
+func (a *aside) of(w *joinedRow) *feature {
+	if f := a.features[featureKey(w.RequestID, w.Level)]; f != nil {
+		return f
+	}
+	return a.features[hashID(w.RequestID)]
 }
 
 // joinedRow is a row with what joins it to its features.
@@ -148,7 +165,7 @@ func (r *row) answer(answers []Answer) []Answer {
 
 // join takes the features of a row that is due in the run's window.
 func (r *run) join(w *joinedRow, seen *aside) {
-	f := seen.features[hashID(w.RequestID)]
+	f := seen.of(w)
 	if f == nil || !r.level.InWindow(w.StartUnixNs) || len(w.Faults) > 0 {
 		return
 	}
@@ -158,7 +175,7 @@ func (r *run) join(w *joinedRow, seen *aside) {
 		prompt, _, _ := strings.Cut(w.RequestID, "#")
 		f.run, f.startUnixNs, f.prompt, f.seed, f.temperature = r, w.StartUnixNs, hashID(prompt), w.Seed, w.Temperature
 	}
-	if f.probe == "" || class == trace.ClassExcluded {
+	if f.probe == "" || f.probe == trace.ProbeSteady || class == trace.ClassExcluded {
 		return
 	}
 	p := Probe{ID: f.probe, StartUnixNs: w.StartUnixNs, Cut: w.cut()}

@@ -25,7 +25,7 @@ func (a *aside) readBins(d *tracedir.Dir) error {
 		if err != nil {
 			return fmt.Errorf("read features: %w", err)
 		}
-		id := hashID(f.RequestID)
+		id := featureKey(f.RequestID, f.Level)
 		at := a.features[id]
 		if at == nil || at.run == nil || len(f.OutTokenBins) != tokenBins {
 			continue

@@ -89,7 +89,7 @@ func (x *exchange) judge(err error) {
 	var said trace.Exchange
 	s.answer.Fill(r, &said)
 	fillSaid(r, &said.Said)
-	if x.it.probe != nil {
+	if x.it.probe != nil || x.it.looked {
 		x.texts = said.Answer
 	}
 	r.RespComplete = err == nil && s.cut == 0

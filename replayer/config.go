@@ -77,6 +77,10 @@ type Config struct {
 	// Probes is the share of the chat requests that are replaced by questions
 	// with known answers, 0 to 0.5; see [trace.Features].
 	Probes float64
+	// Features is the share of the recorded requests of whose answers features
+	// are taken, 0 to 1; with any, one prompt is asked every 5 s beside. See
+	// [trace.Features].
+	Features float64
 
 	// Shard says which part of the schedule this process sends; zero = all.
 	Shard Shard
@@ -307,7 +311,7 @@ func (c *Config) check() error {
 	if c.MaxInFlight < 1 || !(c.CV > 0) || math.IsInf(c.CV, 0) {
 		return inputError("both must be above 0", "in-flight limit %d, coefficient of variation %v: out of range", c.MaxInFlight, c.CV)
 	}
-	for _, part := range []func() error{c.checkCatchUp, c.checkConnections, c.checkBudget, c.checkBreaker, c.checkProbes, c.checkFaults, c.checkShard, c.checkClosed} {
+	for _, part := range []func() error{c.checkCatchUp, c.checkConnections, c.checkBudget, c.checkBreaker, c.checkProbes, c.checkFeatures, c.checkFaults, c.checkShard, c.checkClosed} {
 		if err := part(); err != nil {
 			return err
 		}

@@ -72,6 +72,9 @@ func (r *run) knobs() []string {
 	if r.quality != nil {
 		knobs = append(knobs, r.quality.knob())
 	}
+	if r.features != nil {
+		knobs = append(knobs, r.features.knob())
+	}
 	if cfg.IgnoreEOS {
 		knobs = append(knobs, "ignore_eos")
 	}

@@ -16,6 +16,7 @@ import (
 type discard struct{}
 
 func (discard) Write(*trace.Record) error               { return nil }
+func (discard) WriteFeatures(*trace.Features) error     { return nil }
 func (discard) SetLevels([]trace.Level) error           { return nil }
 func (discard) SetMarks([]trace.Mark) error             { return nil }
 func (discard) SetManifest(func(*trace.Manifest)) error { return nil }

@@ -51,7 +51,7 @@ type exchange struct {
 	clientPort          atomic.Int32
 
 	stream stream
-	// texts are the answer's, of a probe only.
+	// texts are the answer's, of a probe and where features are taken.
 	texts []trace.AnswerText
 	// fault is what the run's faults know of it; nil = there are none.
 	fault *fault.Exchange
@@ -104,6 +104,7 @@ func (s *sender) exchange(it *item) *outcome {
 	x.times(out)
 	x.faulted()
 	s.quality.scored(x)
+	s.features.take(x)
 	return out
 }
 

@@ -46,11 +46,15 @@ func (lv *level) feed(ready chan<- *item, primed chan<- struct{}) error {
 	defer prime()
 	r := lv.run
 	r.prompts.renew()
-	asked := 0 // questions of this level so far
+	asked, last := 0, -steadyEvery // questions of this level so far; when the steady one was asked
 	for i := 0; lv.Concurrency != nil || i < len(lv.arrivals); i++ {
 		it := lv.item(i)
 		var err error
-		if r.quality.asked(it) {
+		it.looked = r.features.sampled(it)
+		if r.features.steady(it, &last) {
+			it.probe, it.looked = &steadyQuestion, true
+			it.prompt, err = r.prompts.again(it.src)
+		} else if r.quality.asked(it) {
 			it.probe = r.quality.next(&asked)
 			it.prompt, err = r.prompts.ask(it.src, it.probe)
 		} else {

@@ -13,6 +13,7 @@ const (
 	saltShard
 	saltRamp
 	saltProbe
+	saltFeatures
 )
 
 // mix hashes numbers into one. Each step is the finalizer of SplitMix64

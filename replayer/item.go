@@ -21,6 +21,8 @@ type item struct {
 	prompt prompt
 	// probe is the question asked in its place; nil = none.
 	probe *question
+	// looked: features are taken of its answer.
+	looked bool
 	// order is its place in the schedule, from 0.
 	order int
 	// self is its place in its conversation, waits the turn before it.

@@ -21,6 +21,7 @@ import (
 type memory struct {
 	mu       sync.Mutex
 	records  []*trace.Record
+	features []*trace.Features
 	levels   []trace.Level
 	marks    []trace.Mark
 	manifest trace.Manifest
@@ -35,6 +36,11 @@ func (m *memory) Write(r *trace.Record) error {
 	}
 	m.records = append(m.records, r)
 	return nil
+}
+
+func (m *memory) WriteFeatures(f *trace.Features) error {
+	m.features = append(m.features, f)
+	return m.fail
 }
 
 func (m *memory) SetLevels(l []trace.Level) error {

@@ -1,6 +1,7 @@
 package replayer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,8 @@ func (lv *level) hold() error {
 	reports()
 	lv.ConnsOpened = lv.run.dialled.Load() - dialled
 	lv.mark(faults)
-	return lv.conclude(cause, feedErr)
+	counted := lv.run.features.flush(lv.run.out.WriteFeatures)
+	return cmp.Or(lv.conclude(cause, feedErr), counted)
 }
 
 // begin sets the level's start and everything that runs from it.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lambdac/lambdac/internal/llmwire"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -60,25 +59,13 @@ func (q *quality) next(asked *int) *question {
 
 // ask is a question as a request of the kind of a record.
 func (p *prompter) ask(r *trace.Record, q *question) (prompt, error) {
-	out := prompt{
-		model: p.sentModel(r), intended: int64(len(q.prompt)/defaultBytesPerToken + 1), asIs: true,
-		maxTokens: new(int32(probeTokens)),
-		messages:  []trace.Message{{Role: trace.RoleUser, Bytes: int32(len(q.prompt))}}, count: 1,
-	}
-	out.words = out.intended
-	out.repeated, out.followed = p.sent.take([]segment{{seed: mix(saltProbe, hashString(q.prompt)), words: out.words, returns: true}})
-	var err error
-	out.path, out.body, err = llmwire.Build(llmwire.Spec{
-		Kind: r.APIKind, Model: out.model, Messages: []llmwire.Message{{Role: trace.RoleUser, Text: q.prompt}},
-		Stream: r.Stream, IncludeUsage: r.Stream, MaxTokens: out.maxTokens, Temperature: new(0.0),
-	})
-	return out, err
+	return p.put(r, q.prompt, probeTokens, new(0.0))
 }
 
 // scored writes the score of an exchange's answer into its record.
 func (q *quality) scored(x *exchange) {
 	p := x.it.probe
-	if p == nil || q == nil {
+	if p == nil || q == nil || p.id == trace.ProbeSteady {
 		return
 	}
 	f := &trace.Features{RequestID: x.rec.RequestID, ProbeID: &p.id}

@@ -100,6 +100,8 @@ func (r *rung) Write(rec *trace.Record) error {
 	return nil
 }
 
+func (r *rung) WriteFeatures(*trace.Features) error { return nil }
+
 func (r *rung) SetLevels([]trace.Level) error { return nil }
 
 func (r *rung) SetMarks([]trace.Mark) error { return nil }

@@ -19,6 +19,8 @@ import (
 type Output interface {
 	// Write takes ownership of the record.
 	Write(*trace.Record) error
+	// WriteFeatures takes the features of a record that was written without.
+	WriteFeatures(*trace.Features) error
 	// SetLevels replaces the levels written so far.
 	SetLevels([]trace.Level) error
 	// SetMarks replaces the windows of faults written so far.
@@ -52,6 +54,7 @@ type run struct {
 	turns    *turns
 	prompts  *prompter
 	quality  *quality // nil = no questions with known answers
+	features *features
 	planner  Planner
 	levels   int // planned; 0 = a Planner decides
 	// counts of what the trace does not tell, for the manifest
@@ -95,6 +98,9 @@ func Run(ctx context.Context, cfg Config, tr Trace, out Output) (*Result, error)
 		return nil, err
 	}
 	defer r.disconnect()
+	r.features = newFeatures(cfg.Features, cfg.Seed)
+	defer r.features.close()
+	r.sender.features = r.features
 	r.said = r.describe()
 	if err := r.setManifest(false); err != nil {
 		return nil, err
@@ -271,6 +277,7 @@ func (r *run) finish(cause error) (*Result, error) {
 	r.said.Validity = res.Validity
 	var warnings []string
 	r.said.Prompts, warnings = r.fits.report()
+	warnings = append(warnings, r.features.warnings()...)
 	res.Warnings = append(res.Warnings, warnings...)
 	res.Warnings = append(res.Warnings, comparePrefixes(res.Levels)...)
 	if errors.Is(cause, ErrStopped) {
@@ -279,7 +286,7 @@ func (r *run) finish(cause error) (*Result, error) {
 	if errors.Is(cause, ErrOutput) {
 		return res, cause
 	}
-	if err := r.writeLevels(); err != nil {
+	if err := cmp.Or(r.features.finish(r.out.WriteFeatures), r.writeLevels()); err != nil {
 		return res, cmp.Or(cause, err)
 	}
 	return res, cmp.Or(cause, r.setManifest(true))

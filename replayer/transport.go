@@ -85,6 +85,8 @@ type sender struct {
 	faults *fault.Injector
 	// quality scores the answers to probes; nil = there are none.
 	quality *quality
+	// features are taken of answers; nil = none.
+	features *features
 
 	// By level:
 	ctx    context.Context

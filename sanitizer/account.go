@@ -92,7 +92,7 @@ func (s *Sanitizer) finishFirst() error {
 	j := s.pending[0]
 	s.pending = s.pending[1:]
 	if j.stats != nil {
-		j.stats.fill(j.features)
+		j.stats.Fill(j.features)
 	} else if j.abandoned.Load() {
 		s.count.abandoned++
 	}

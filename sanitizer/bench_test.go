@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lambdac/lambdac/internal/textstats"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -133,14 +134,14 @@ func BenchmarkTokenCounter(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c := newTokenCounter(keys)
-			if _, err := c.count([][]byte{[]byte("load")}); err != nil {
+			c := textstats.NewCounter(tokenBin(keys))
+			if _, err := c.Count([][]byte{[]byte("load")}); err != nil {
 				b.Fatal(err)
 			}
 			b.SetBytes(int64(min(len(tc.text), 64<<10)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := c.count([][]byte{[]byte(tc.text)}); err != nil {
+				if _, err := c.Count([][]byte{[]byte(tc.text)}); err != nil {
 					b.Fatal(err)
 				}
 			}

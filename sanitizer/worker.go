@@ -3,6 +3,7 @@ package sanitizer
 import (
 	"sync/atomic"
 
+	"github.com/lambdac/lambdac/internal/textstats"
 	"github.com/lambdac/lambdac/trace"
 )
 
@@ -14,7 +15,7 @@ const maxJobs = 16
 type job struct {
 	features  *trace.Features
 	texts     [][]byte
-	stats     *tokenStats // nil: could not be counted
+	stats     *textstats.Tokens // nil: could not be counted
 	abandoned atomic.Bool
 	done      chan struct{}
 }
@@ -23,14 +24,16 @@ type job struct {
 // vocabulary, which takes half a second, and a long answer takes 0.2 s. Its
 // owner waits for it in stop.
 type worker struct {
-	counter *tokenCounter
+	keys    *keyring
+	counter *textstats.Counter
 	jobs    chan *job
 	ended   chan struct{}
 }
 
 func startWorker(keys *keyring) *worker {
 	w := &worker{
-		counter: newTokenCounter(keys),
+		keys:    keys,
+		counter: textstats.NewCounter(tokenBin(keys)),
 		jobs:    make(chan *job, maxJobs),
 		ended:   make(chan struct{}),
 	}
@@ -56,7 +59,7 @@ func (w *worker) run(j *job) {
 	if j.abandoned.Load() {
 		return
 	}
-	if stats, err := w.counter.count(j.texts); err == nil {
+	if stats, err := w.counter.Count(j.texts); err == nil {
 		j.stats = &stats
 	}
 }
@@ -65,11 +68,18 @@ func (w *worker) run(j *job) {
 func (w *worker) stop() {
 	close(w.jobs)
 	<-w.ended
-	w.counter.keys.wipe()
+	w.keys.wipe()
 }
 
 func wipeTexts(texts [][]byte) {
 	for _, t := range texts {
 		clear(t)
+	}
+}
+
+// tokenBin is HMAC(key, token id) mod 256.
+func tokenBin(keys *keyring) func(id int) uint8 {
+	return func(id int) uint8 {
+		return keys.sum("bin", string([]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)}))[0]
 	}
 }

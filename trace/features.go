@@ -5,6 +5,9 @@ package trace
 type Features struct {
 	// RequestID is that of the exchange.
 	RequestID string `parquet:"request_id"`
+	// Level is that of a replay, in which ids come again from level to level; nil
+	// in a recording.
+	Level *int32 `parquet:"level"`
 	// InCluster numbers the semantic cluster of what was asked, by first
 	// appearance in the trace (average linkage, cosine distance 0.30).
 	InCluster *int32 `parquet:"in_cluster"`
@@ -38,6 +41,10 @@ type Features struct {
 // to white space and what is put around an answer; OutCluster counts from 0 for
 // each probe.
 const ClusterExact = "exact"
+
+// ProbeSteady is the ProbeID of the one prompt that is asked again and again, whose
+// answer is not known: how alike its answers stay is the steady state.
+const ProbeSteady = "steady-state"
 
 // FeatureReason says why features are missing.
 type FeatureReason string

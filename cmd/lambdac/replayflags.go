@@ -42,6 +42,7 @@ type replayFlags struct {
 	faults      faultFlags
 	selected    string
 	probes      string
+	features    string
 	telemetry   telemetryFlags
 	out         string
 	force       bool
@@ -96,6 +97,7 @@ func (o *replayFlags) bindRequests(f *pflag.FlagSet) {
 	f.BoolVar(&o.cfg.NoCancels, "no-cancels", false, "wait for answers that the recorded client gave up on")
 	f.StringVar(&o.cache, "cache", "", "prompts across levels: as_trace (default), cold or primed")
 	f.StringVar(&o.probes, "probes", "", "`share` of chat requests to replace by questions with known answers, such as 5%, which show whether quality falls with load")
+	f.StringVar(&o.features, "features", "", "`share` of recorded requests, such as 1/16, from whose answers to take numbers before their text is dropped (tokens, repetition, clusters by letters), with one prompt asked every 5 s beside: semantic entropy, shift of tokens and steady state rest on them")
 	o.faults.register(f)
 	f.StringSliceVar(&o.cfg.KeepHeaders, "keep-header", nil, "`names` of answers' header fields to keep in the records, such as one that says that the service fell back")
 }
@@ -182,6 +184,11 @@ func (o *replayFlags) config() (replayer.Config, error) {
 	if o.probes != "" {
 		if cfg.Probes, err = experiment.ParseShare(o.probes); err != nil {
 			return cfg, usage(see, "--probes: %w", err)
+		}
+	}
+	if o.features != "" {
+		if cfg.Features, err = experiment.ParseShare(o.features); err != nil {
+			return cfg, usage(see, "--features: %w", err)
 		}
 	}
 	if err := o.trust(&cfg); err != nil {

@@ -12,12 +12,18 @@ import (
 // ParseShare reads 5% or 0.05, in (0, 1].
 func ParseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	number, of, fraction := strings.Cut(number, "/")
 	share, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if percent {
 		share /= 100
 	}
+	if fraction && err == nil {
+		var parts float64
+		parts, err = strconv.ParseFloat(strings.TrimSpace(of), 64)
+		share /= parts
+	}
 	if err != nil || !(share > 0 && share <= 1) {
-		return 0, fmt.Errorf("%q is no share: want 5%% or 0.05, at most 100%%", text)
+		return 0, fmt.Errorf("%q is no share: want 5%%, 0.05 or 1/20, at most 100%%", text)
 	}
 	return share, nil
 }

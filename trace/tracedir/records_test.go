@@ -28,7 +28,7 @@ func makeRecords(rng *rand.Rand, n int) []*trace.Record {
 		r.StartUnixNs = 1_700_000_000_000_000_000 + int64(i)*1_234_567
 		r.StartTS = r.StartUnixNs / 1000
 		if r.Features != nil {
-			r.Features.RequestID = r.RequestID
+			r.Features.RequestID, r.Features.Level = r.RequestID, r.Level
 		}
 		for j := range r.Bodies {
 			r.Bodies[j].RequestID = r.RequestID

@@ -128,7 +128,7 @@ func (w *Writer) Write(r *trace.Record) error {
 	r.StartTS = floorDiv(r.StartUnixNs, 1000)
 	return w.add(recordBytes(r), func() error {
 		if r.Features != nil {
-			r.Features.RequestID = r.RequestID
+			r.Features.RequestID, r.Features.Level = r.RequestID, r.Level
 			if err := gather(w, w.features, *r.Features); err != nil {
 				return err
 			}

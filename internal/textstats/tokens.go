@@ -1,4 +1,6 @@
-package sanitizer
+// Package textstats takes numbers from texts that are not kept: counts of tokens
+// in keyed bins, repetition, and clusters of what is alike.
+package textstats
 
 import (
 	"github.com/lambdac/lambdac/internal/tokens"
@@ -6,15 +8,16 @@ import (
 )
 
 const (
-	// featureVocabulary is the vocabulary in which answers are counted. It is
-	// one for all models, so that their bins can be compared.
-	featureVocabulary = "o200k_base"
-	binCount          = 256
-	maxNgram          = 4
+	// vocabulary is that in which answers are counted. It is one for all models,
+	// so that their bins can be compared.
+	vocabulary = "o200k_base"
+	// Bins is the number of bins of tokens.
+	Bins     = 256
+	maxNgram = 4
 )
 
-// tokenStats are the features that need tokens.
-type tokenStats struct {
+// Tokens are the features of one answer that need its tokens.
+type Tokens struct {
 	bins      []int32
 	seen      int32
 	maxRepeat int32
@@ -22,27 +25,29 @@ type tokenStats struct {
 	cut       bool
 }
 
-// tokenCounter counts the tokens of answers. It is for one goroutine.
-type tokenCounter struct {
-	keys *keyring
+// Counter counts the tokens of answers. It is for one goroutine.
+type Counter struct {
+	binOfID func(id int) uint8
 	// bin remembers the bin of each token id, plus one.
 	bin     []uint16
 	trigram map[[3]int32]struct{}
 }
 
-func newTokenCounter(keys *keyring) *tokenCounter {
-	return &tokenCounter{keys: keys, trigram: make(map[[3]int32]struct{})}
+// NewCounter counts into the bins that the function gives to token ids: a keyed
+// hash, which is asked once for each id.
+func NewCounter(bin func(id int) uint8) *Counter {
+	return &Counter{binOfID: bin, trigram: make(map[[3]int32]struct{})}
 }
 
-// count tokenizes the texts of one answer, 64 kB of each at most. n-grams do
+// Count tokenizes the texts of one answer, 64 kB of each at most. n-grams do
 // not cross texts. It fails where the vocabulary cannot be loaded.
-func (c *tokenCounter) count(texts [][]byte) (tokenStats, error) {
-	stats := tokenStats{bins: make([]int32, binCount)}
+func (c *Counter) Count(texts [][]byte) (Tokens, error) {
+	stats := Tokens{bins: make([]int32, Bins)}
 	clear(c.trigram)
 	var trigrams int
 	for _, text := range texts {
 		var w ngrams
-		_, cut, err := tokens.Encode(featureVocabulary, text, func(id int) {
+		_, cut, err := tokens.Encode(vocabulary, text, func(id int) {
 			stats.bins[c.binOf(id)]++
 			stats.seen++
 			w.add(int32(id))
@@ -52,7 +57,7 @@ func (c *tokenCounter) count(texts [][]byte) (tokenStats, error) {
 			}
 		})
 		if err != nil {
-			return tokenStats{}, err
+			return Tokens{}, err
 		}
 		stats.cut = stats.cut || cut
 		stats.maxRepeat = max(stats.maxRepeat, w.repeats)
@@ -63,14 +68,12 @@ func (c *tokenCounter) count(texts [][]byte) (tokenStats, error) {
 	return stats, nil
 }
 
-// binOf is HMAC(key, token id) mod 256.
-func (c *tokenCounter) binOf(id int) int {
+func (c *Counter) binOf(id int) int {
 	if id >= len(c.bin) {
 		c.bin = append(c.bin, make([]uint16, id+1-len(c.bin))...)
 	}
 	if c.bin[id] == 0 {
-		sum := c.keys.sum("bin", string([]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)}))
-		c.bin[id] = uint16(sum[0]) + 1
+		c.bin[id] = uint16(c.binOfID(id)) + 1
 	}
 	return int(c.bin[id]) - 1
 }
@@ -112,8 +115,8 @@ func (w *ngrams) last3() (g [3]int32, ok bool) {
 	return g, true
 }
 
-// fill puts the numbers into a row. Reason becomes what is still missing.
-func (s *tokenStats) fill(f *trace.Features) {
+// Fill puts the numbers into a row. Reason becomes what is still missing.
+func (s *Tokens) Fill(f *trace.Features) {
 	reason := trace.FeatureNoEmbedding
 	if s.cut {
 		reason = trace.FeatureTooLong
