@@ -89,16 +89,12 @@ func bareClosed(b *testing.B, target string, stream bool) (ok int) {
 	var answered atomic.Int64
 	client := &http.Client{Transport: newTransport(&Config{MaxInFlight: benchOpen}, new(atomic.Int64))}
 	defer client.CloseIdleConnections()
-	body := benchBody(b, stream)
+	body, send := benchBody(b, stream), bareSend(stream)
 	end := time.Now().Add(time.Second)
 	var wg sync.WaitGroup
 	for range benchOpen {
 		wg.Go(func() {
 			for now := time.Now(); now.Before(end); now = time.Now() {
-				send := bareStream
-				if !stream {
-					send = bareWhole
-				}
 				if _, complete := send(client, target, body, now); complete {
 					answered.Add(1)
 				}
@@ -109,13 +105,22 @@ func bareClosed(b *testing.B, target string, stream bool) (ok int) {
 	return int(answered.Load())
 }
 
+// bareSend is what a bare loop does with one request.
+func bareSend(stream bool) func(client *http.Client, target string, body []byte, due time.Time) (lag time.Duration, ok bool) {
+	if stream {
+		return bareStream
+	}
+	return bareWhole
+}
+
 // bareWhole sends one request and reads its answer.
 func bareWhole(client *http.Client, target string, body []byte, due time.Time) (lag time.Duration, ok bool) {
+	lag = time.Since(due)
 	resp, err := client.Post(target+"/v1/chat/completions", "application/json", bytes.NewReader(body))
 	if err != nil {
-		return 0, false
+		return lag, false
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	return time.Since(due), err == nil && len(answer) > 0
+	return lag, err == nil && len(answer) > 0
 }

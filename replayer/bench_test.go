@@ -16,21 +16,24 @@ import (
 	"github.com/lambdac/lambdac/trace"
 )
 
-// BenchmarkStreams offers streams of 50 events, open loop, to a service in
-// another process: in turns by a bare net/http loop, that paces, reads and
+// BenchmarkStreams offers streams of 50 events, or answers that are one JSON
+// text, open loop, to a service in another process: in turns by a bare net/http loop, that paces, reads and
 // stamps each event and does nothing else, and by the replay. One iteration is
 // a second of each. Both share the machine's weather, so that the ratio of
 // their CPU times says more than either; streams/s is what arrived, lag the
 // client's own delay.
 func BenchmarkStreams(b *testing.B) {
 	target, _ := startStub(b, "fast")
-	for _, perS := range []float64{500, 1000, 2000} {
-		b.Run(fmt.Sprint(perS), func(b *testing.B) {
+	for _, load := range []struct {
+		stream bool
+		perS   float64
+	}{{true, 1000}, {true, 2000}, {true, 3000}, {false, 4000}, {false, 8000}} {
+		b.Run(fmt.Sprintf("stream=%v/%v", load.stream, load.perS), func(b *testing.B) {
 			var bare, replay benchSum
 			b.ReportAllocs()
 			for range b.N {
-				bare.time(func() (int, int64, int64) { return bareLoop(b, target, perS, time.Second) })
-				replay.time(func() (int, int64, int64) { return benchReplay(b, target, perS, time.Second) })
+				bare.time(func() (int, int64, int64) { return bareLoop(b, target, load.perS, load.stream) })
+				replay.time(func() (int, int64, int64) { return benchReplay(b, target, load.perS, load.stream) })
 			}
 			bare.report(b, "bare-")
 			replay.report(b, "")
@@ -67,36 +70,30 @@ func (s *benchSum) report(b *testing.B, prefix string) {
 	b.ReportMetric(float64(quantile(s.p99, 0.5))/1000, prefix+"lag-p99-ms")
 }
 
-func benchReplay(b *testing.B, target string, perS float64, hold time.Duration, injected ...string) (ok int, p50, p99 int64) {
-	n := int(perS * hold.Seconds())
-	out := &memory{}
-	cfg := Config{Target: target, Loads: []Load{{PerS: perS}}, Hold: hold, Seed: 1, Faults: faults(b, injected...)}
-	res, err := Run(b.Context(), cfg, chatTrace(n, time.Duration(1e9/perS)), out)
+// benchReplay offers a load for a second.
+func benchReplay(b *testing.B, target string, perS float64, stream bool) (ok int, p50, p99 int64) {
+	cfg := Config{Target: target, Loads: []Load{{PerS: perS}}, Hold: time.Second, Seed: 1}
+	res, err := Run(b.Context(), cfg, benchChats(stream), &lookedAt{b: b, stream: stream})
 	if err != nil {
 		b.Fatal(err)
-	}
-	for _, r := range out.records {
-		if r.Outcome == trace.OutcomeOK && len(r.Chunks) != benchEvents+1 {
-			b.Fatalf("%d chunks", len(r.Chunks))
-		}
 	}
 	l := res.Levels[0]
 	return int(res.Outcomes[trace.OutcomeOK]), *l.LagP50Us, *l.LagP99Us
 }
 
 // bareLoop is the least that a load generator does.
-func bareLoop(b *testing.B, target string, perS float64, hold time.Duration) (ok int, p50, p99 int64) {
+func bareLoop(b *testing.B, target string, perS float64, stream bool) (ok int, p50, p99 int64) {
 	var mu sync.Mutex
 	var lags []int64
 	client := &http.Client{Transport: newTransport(&Config{MaxInFlight: 4096}, new(atomic.Int64))}
-	body := benchBody(b, true)
+	body, send := benchBody(b, stream), bareSend(stream)
 	start := time.Now().Add(lead)
 	var wg sync.WaitGroup
-	for i := range int(perS * hold.Seconds()) {
+	for i := range int(perS) {
 		due := start.Add(time.Duration(float64(i) / perS * 1e9))
 		time.Sleep(time.Until(due))
 		wg.Go(func() {
-			lag, complete := bareStream(client, target, body, due)
+			lag, complete := send(client, target, body, due)
 			mu.Lock()
 			defer mu.Unlock()
 			lags = append(lags, lag.Microseconds())
