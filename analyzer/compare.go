@@ -19,6 +19,9 @@ type CompareOptions struct {
 	// RateTolerance is the change of a share of requests that does not matter;
 	// 0 = 0.5 % of all requests.
 	RateTolerance float64
+	// Objectives that an answer has to meet to count as goodput; those on rates
+	// are of no single answer and count for nothing here.
+	Objectives []Objective
 	// Seed of all resampling; 0 = 1.
 	Seed uint64
 	// Version of the tool, written to the result.
@@ -57,7 +60,7 @@ var ErrIncomparable = errors.New("the runs cannot be compared")
 // Errors match [ErrNoRun] and [ErrIncomparable]; an invalid run is a verdict.
 func Compare(baseline, candidate, control *tracedir.Dir, o CompareOptions) (*Comparison, error) {
 	o = o.withDefaults()
-	var reader pairReader
+	reader := pairReader{objectives: slices.DeleteFunc(slices.Clone(o.Objectives), Objective.isRate)}
 	var arms []*arm
 	for _, d := range []*tracedir.Dir{baseline, candidate, control} {
 		if d == nil {
@@ -390,6 +393,7 @@ func comparedFormulas() map[string]string {
 	return map[string]string{
 		"latency":    "per unit the mean of log(candidate / baseline) over requests answered in both arms; t interval over units",
 		"quantile":   "per unit the log ratio of type-7 quantiles over requests answered in both arms; t interval over units",
+		"total":      "log ratio of tokens, or of answers that met every objective, per second of each run; t interval over units",
 		"rate":       "difference of the totals; hull of the t interval over units and Newcombe's method 10",
 		"p_value":    "from 12 units on permutation of the signs of their differences, else t test; of rates the greater of it and McNemar's exact test on counts deflated by their clustering in units",
 		"unpaired":   "Hodges-Lehmann shift of the logarithms, of rates of the shares, with its exact interval; exact Mann-Whitney test",

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -318,5 +320,39 @@ func TestCompareDuplicates(t *testing.T) {
 	}
 	if c.Pairing.Duplicates != 12 || c.Pairing.Requests != 6*398 || c.Pairing.OnlyBaseline != 12 {
 		t.Errorf("%+v", c.Pairing)
+	}
+}
+
+// Goodput counts the answers that met the objectives, per second: of six runs
+// in each arm, every fifth answer of the candidate is slower than the objective.
+func TestCompareGoodput(t *testing.T) {
+	plan := armPlan{loads: []float64{10, 20, 30}, replicates: 2, n: 200}
+	slow := plan
+	slow.edit = func(_ *rand.Rand, r *trace.Record) {
+		if n, err := strconv.Atoi(r.RequestID); err == nil && n%5 == 0 {
+			r.TFirstTokenUs, r.TEndUs = new(int64(900_000)), new(int64(2_000_000))
+		}
+	}
+	slo, err := ParseObjective("ttft_user p99 800ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		objectives []Objective
+		want       float64
+		verdict    Change
+	}{{[]Objective{slo}, 0.8, Worse}, {nil, 1, Equivalent}} {
+		c, err := Compare(plan.write(t), slow.write(t), nil, CompareOptions{Objectives: row.objectives})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(c.Metrics, func(m MetricVerdict) bool { return m.Metric == "goodput" })
+		if at < 0 {
+			t.Fatal("no goodput")
+		}
+		m := c.Metrics[at]
+		if m.Effect.Point == nil || math.Abs(*m.Effect.Point-row.want) > 1e-9 || m.Verdict != row.verdict {
+			t.Errorf("with %d objectives: %+v, want %v and %s", len(row.objectives), m, row.want, row.verdict)
+		}
 	}
 }

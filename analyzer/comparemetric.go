@@ -42,6 +42,8 @@ const (
 	valueTPOT
 	valueGap
 	valueTokens
+	// valueGood is 1 for an answer that met every objective, else 0.
+	valueGood
 	valuesPerRequest
 )
 
@@ -59,6 +61,7 @@ func comparedMetrics() []compared {
 		{name: "max_gap", of: valueGap},
 		{name: "shed_rate", kind: rateDifference, class: trace.ClassShed},
 		{name: "output_tokens_per_s", kind: totalRatio, of: valueTokens, higherIsBetter: true},
+		{name: "goodput", kind: totalRatio, of: valueGood, higherIsBetter: true},
 	}
 }
 
@@ -168,22 +171,22 @@ func (c cell) asRate() cell {
 
 // totalCell compares sums per second over all answers of an arm, paired or
 // not: what was not answered brings no tokens.
-func totalCell(base, cand []pairRow, seconds [2]float64) cell {
+func (m *compared) totalCell(base, cand []pairRow, seconds [2]float64) cell {
 	sumOf := func(rows []pairRow) (total float64, n int64) {
 		for i := range rows {
-			if v := rows[i].values[valueTokens]; v >= 0 {
+			if v := rows[i].values[m.of]; v >= 0 {
 				total, n = total+float64(v), n+1
 			}
 		}
 		return total, n
 	}
 	before, n := sumOf(base)
-	after, m := sumOf(cand)
+	after, k := sumOf(cand)
 	if before <= 0 || after <= 0 || seconds[0] <= 0 || seconds[1] <= 0 {
 		return cell{}
 	}
 	before, after = before/seconds[0], after/seconds[1]
-	return cell{n: min(n, m), base: before, cand: after, difference: math.Log(after / before)}
+	return cell{n: min(n, k), base: before, cand: after, difference: math.Log(after / before)}
 }
 
 func mean(xs []float64) float64 {

@@ -11,23 +11,12 @@ import (
 	"github.com/lambdac/lambdac/trace/tracedir"
 )
 
-// pairColumns are the columns that a comparison reads beside those of a run.
+// pairColumns are the columns that a comparison reads.
 type pairColumns struct {
-	trace.Timing
+	judgedColumns
 
-	StartUnixNs   int64                `parquet:"start_unix_ns,delta"`
-	Level         *int32               `parquet:"level"`
-	Faults        []string             `parquet:"faults,list,optional"`
-	Outcome       trace.Outcome        `parquet:"outcome,dict"`
-	OutcomeDetail *trace.OutcomeDetail `parquet:"outcome_detail,dict"`
-	StatusCode    *int32               `parquet:"status_code"`
-	FinishReasons []string             `parquet:"finish_reasons,list,optional"`
-	ErrorType     *string              `parquet:"error_type,dict"`
-	ErrorCode     *string              `parquet:"error_code,dict"`
-	OutputTokens  *int64               `parquet:"output_tokens"`
-	N             *int32               `parquet:"n"`
-	RequestID     string               `parquet:"request_id"`
-	APIKind       trace.APIKind        `parquet:"api_kind,dict"`
+	RequestID string        `parquet:"request_id"`
+	APIKind   trace.APIKind `parquet:"api_kind,dict"`
 }
 
 // pairRow is one request of an arm: 40 bytes, whatever the length of its id.
@@ -60,7 +49,11 @@ type armRun struct {
 }
 
 // pairReader reads arms so that their API families have equal numbers.
-type pairReader struct{ kinds []trace.APIKind }
+type pairReader struct {
+	kinds []trace.APIKind
+	// objectives on latencies, which an answer has to meet to be a good one.
+	objectives []Objective
+}
 
 // number is a request's id as 64 bits; two ids of ten million share one with
 // probability 3·10⁻⁶.
@@ -101,10 +94,7 @@ func (p *pairReader) read(d *tracedir.Dir, runs []*run) ([]*armRun, error) {
 
 // take adds one row of a run's window.
 func (p *pairReader) take(a *armRun, r *run, w *pairColumns) {
-	result := trace.Result{
-		Outcome: w.Outcome, OutcomeDetail: w.OutcomeDetail, StatusCode: w.StatusCode,
-		FinishReasons: w.FinishReasons, ErrorType: w.ErrorType, ErrorCode: w.ErrorCode,
-	}
+	result := w.result()
 	class := result.Class()
 	if class == trace.ClassExcluded || len(w.Faults) > 0 {
 		a.left++
@@ -113,11 +103,18 @@ func (p *pairReader) take(a *armRun, r *run, w *pairColumns) {
 	row := pairRow{id: number(w.RequestID), api: p.kind(w.APIKind), block: uint8(r.block(w.StartUnixNs)), class: class}
 	row.values[valueTTFT] = value(w.TTFTUser())
 	row.values[valueE2E] = value(w.E2E())
-	row.values[valueTPOT] = value(trace.TPOT(&w.Timing, &trace.Usage{OutputTokens: w.OutputTokens}, w.N))
+	row.values[valueTPOT] = value(w.tpot())
 	row.values[valueGap] = value(w.MaxGap())
 	row.values[valueTokens] = -1
 	if w.OutputTokens != nil {
 		row.values[valueTokens] = float32(*w.OutputTokens)
+	}
+	row.values[valueGood] = 0
+	if class == trace.ClassOK && !slices.ContainsFunc(p.objectives, func(o Objective) bool {
+		d, ok := w.latency(o.Metric)
+		return ok && d > o.Max
+	}) {
+		row.values[valueGood] = 1
 	}
 	a.rows = append(a.rows, row)
 }
@@ -222,7 +219,7 @@ func match(base, cand []*armRun, metrics []compared) (units []unit, p Pairing) {
 			u.load, u.order = c.base.load, c.base.order
 			for i, m := range metrics {
 				if m.kind == totalRatio && whole {
-					u.cells[i] = totalCell(c.base.rows, c.cand.rows, [2]float64{c.base.seconds, c.cand.seconds})
+					u.cells[i] = m.totalCell(c.base.rows, c.cand.rows, [2]float64{c.base.seconds, c.cand.seconds})
 				}
 			}
 			units = append(units, u)

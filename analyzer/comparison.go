@@ -96,8 +96,9 @@ type MetricVerdict struct {
 	// Tolerance is the change that does not matter, in the effect's unit: a
 	// ratio of 1 ± it, or points.
 	Tolerance float64 `json:"tolerance"`
-	// Baseline and Candidate are the metric itself: milliseconds or tokens per
-	// second, the geometric mean over units, or a share of all requests.
+	// Baseline and Candidate are the metric itself: milliseconds, tokens or good
+	// answers per second, the geometric mean over units, or a share of all
+	// requests.
 	Baseline  *float64 `json:"baseline"`
 	Candidate *float64 `json:"candidate"`
 	PValue    *float64 `json:"p_value"`

@@ -183,8 +183,8 @@ func (a *asked) see(ev twin.Event) {
 
 func (a *asked) row(ev twin.Event) row {
 	w := row{
-		StartUnixNs: a.job.ArriveNs, Outcome: trace.OutcomeOK, Stream: true, ConnReused: new(true),
-		InputTokens: new(int64(a.job.InputTokens)), OutputTokens: new(int64(a.job.OutputTokens)),
+		judgedColumns: judgedColumns{StartUnixNs: a.job.ArriveNs, Outcome: trace.OutcomeOK, OutputTokens: new(int64(a.job.OutputTokens))},
+		Stream:        true, ConnReused: new(true), InputTokens: new(int64(a.job.InputTokens)),
 	}
 	w.TSentUs, w.TFirstTokenUs, w.TEndUs = new(int64(0)), a.first, new((ev.AtNs-a.job.ArriveNs)/1000)
 	switch {

@@ -67,10 +67,10 @@ func levelOf(l *load) Level {
 
 // addEvents tells what the replayer counted by the time of events, and of
 // prefixes.
-func (out *Level) addEvents(l *load) {
+func (l *Level) addEvents(of *load) {
 	var within trace.WindowEvents
 	var prefix trace.PrefixReuse
-	for _, r := range l.shown() {
+	for _, r := range of.shown() {
 		if p := r.level.Prefix; p != nil {
 			prefix.Add(p)
 		}
@@ -80,11 +80,11 @@ func (out *Level) addEvents(l *load) {
 		}
 		within.Answered, within.OutputTokens = within.Answered+w.Answered, within.OutputTokens+w.OutputTokens
 	}
-	out.PrefixExpectedShare, out.PrefixUsageShare = prefix.Expected(), prefix.Observed()
-	if out.Seconds > 0 {
-		out.AnsweredPerS = new(float64(within.Answered) / out.Seconds)
-		if out.OutputTokensPerS != nil || within.OutputTokens > 0 {
-			out.OutputTokensPerS = new(within.OutputTokens / out.Seconds)
+	l.PrefixExpectedShare, l.PrefixUsageShare = prefix.Expected(), prefix.Observed()
+	if l.Seconds > 0 {
+		l.AnsweredPerS = new(float64(within.Answered) / l.Seconds)
+		if l.OutputTokensPerS != nil || within.OutputTokens > 0 {
+			l.OutputTokensPerS = new(within.OutputTokens / l.Seconds)
 		}
 	}
 }

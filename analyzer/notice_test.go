@@ -14,7 +14,7 @@ func spiked(perS float64) []*load {
 	r.watched = true
 	for i := range int(120 * perS) {
 		at := float64(i) / perS
-		w := row{StartUnixNs: int64(math.Round(at * 1e9)), Outcome: trace.OutcomeOK}
+		w := row{judgedColumns: judgedColumns{StartUnixNs: int64(math.Round(at * 1e9)), Outcome: trace.OutcomeOK}}
 		w.TFirstTokenUs = new(int64(100_000))
 		if at >= 30 && at < 30.5 {
 			w.TFirstTokenUs, w.Faults = new(int64(180_000)), []string{"spike"}

@@ -19,7 +19,7 @@ func faulted(perS int, latency func(at float64) float64) []*load {
 	r.watched = true
 	for i := range 300 * perS {
 		at := float64(i) / float64(perS)
-		w := row{StartUnixNs: int64(at * 1e9), Outcome: trace.OutcomeOK}
+		w := row{judgedColumns: judgedColumns{StartUnixNs: int64(at * 1e9), Outcome: trace.OutcomeOK}}
 		w.TFirstTokenUs = new(int64(1e6 * latency(at)))
 		r.see(&w, []Objective{slowSLO})
 	}
@@ -103,7 +103,7 @@ func TestRecoveryOfBacklog(t *testing.T) {
 				begin = 90 + stood
 			}
 			free = begin + 1/mu
-			w := row{StartUnixNs: int64(now * 1e9), Outcome: trace.OutcomeOK}
+			w := row{judgedColumns: judgedColumns{StartUnixNs: int64(now * 1e9), Outcome: trace.OutcomeOK}}
 			w.TFirstTokenUs = new(int64(1e6 * (free - now)))
 			r.see(&w, []Objective{patient})
 		}

@@ -6,10 +6,10 @@ import (
 	"github.com/lambdac/lambdac/trace"
 )
 
-// row is the part of a Record that a run is judged on. It repeats the columns
-// of trace.Result that decide the class, since the headers beside them cost
-// more than all others; chunks are never read.
-type row struct {
+// judgedColumns are the columns that runs and comparisons both judge a request
+// by. They repeat those of trace.Result that decide the class, since the headers
+// beside them cost more than all others; chunks are never read.
+type judgedColumns struct {
 	trace.Timing
 
 	StartUnixNs   int64                `parquet:"start_unix_ns,delta"`
@@ -21,38 +21,49 @@ type row struct {
 	FinishReasons []string             `parquet:"finish_reasons,list,optional"`
 	ErrorType     *string              `parquet:"error_type,dict"`
 	ErrorCode     *string              `parquet:"error_code,dict"`
-	InputTokens   *int64               `parquet:"input_tokens"`
 	OutputTokens  *int64               `parquet:"output_tokens"`
-	MaxTokens     *int32               `parquet:"max_tokens"`
-	ConnReused    *bool                `parquet:"conn_reused"`
 	N             *int32               `parquet:"n"`
-	Stream        bool                 `parquet:"stream"`
 }
 
-// result is the row's ending with the methods of trace.Result.
-func (r *row) result() trace.Result {
+// result is the request's ending with the methods of trace.Result.
+func (c *judgedColumns) result() trace.Result {
 	return trace.Result{
-		Outcome: r.Outcome, OutcomeDetail: r.OutcomeDetail, StatusCode: r.StatusCode,
-		FinishReasons: r.FinishReasons, ErrorType: r.ErrorType, ErrorCode: r.ErrorCode,
+		Outcome: c.Outcome, OutcomeDetail: c.OutcomeDetail, StatusCode: c.StatusCode,
+		FinishReasons: c.FinishReasons, ErrorType: c.ErrorType, ErrorCode: c.ErrorCode,
 	}
 }
 
-// latency returns the row's value of a latency metric; ok is false where it
+// tpot is the time per output token; ok is false where it was not measured.
+func (c *judgedColumns) tpot() (d time.Duration, ok bool) {
+	return trace.TPOT(&c.Timing, &trace.Usage{OutputTokens: c.OutputTokens}, c.N)
+}
+
+// row is the part of a Record that a run is judged on.
+type row struct {
+	judgedColumns
+
+	InputTokens *int64 `parquet:"input_tokens"`
+	MaxTokens   *int32 `parquet:"max_tokens"`
+	ConnReused  *bool  `parquet:"conn_reused"`
+	Stream      bool   `parquet:"stream"`
+}
+
+// latency returns the request's value of a latency metric; ok is false where it
 // was not measured.
-func (r *row) latency(metric string) (d time.Duration, ok bool) {
+func (c *judgedColumns) latency(metric string) (d time.Duration, ok bool) {
 	switch metric {
 	case "ttft_user":
-		return r.TTFTUser()
+		return c.TTFTUser()
 	case "ttft_sent":
-		return r.TTFTSent()
+		return c.TTFTSent()
 	case "ttft_visible":
-		return r.TTFTVisible()
+		return c.TTFTVisible()
 	case "tpot":
-		return trace.TPOT(&r.Timing, &trace.Usage{OutputTokens: r.OutputTokens}, r.N)
+		return c.tpot()
 	case "max_gap":
-		return r.MaxGap()
+		return c.MaxGap()
 	case "e2e":
-		return r.E2E()
+		return c.E2E()
 	}
 	return 0, false
 }

@@ -87,7 +87,7 @@ func placesRun(places int, load, hold float64, seed uint64) *run {
 		place := slices.Index(free, slices.Min(free))
 		end := max(at, free[place]) + rng.ExpFloat64()
 		free[place] = end
-		w := row{StartUnixNs: int64(at * 1e9), Outcome: trace.OutcomeOK}
+		w := row{judgedColumns: judgedColumns{StartUnixNs: int64(at * 1e9), Outcome: trace.OutcomeOK}}
 		w.TEndUs = new(int64((end - at) * 1e6))
 		r.see(&w, nil)
 	}

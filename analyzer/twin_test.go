@@ -41,7 +41,7 @@ func twinRun(tb testing.TB, p twin.Params, mix twin.Mix, load, hold float64, see
 		if !ev.Kind.Ends() {
 			continue
 		}
-		w := row{StartUnixNs: at, Outcome: trace.OutcomeOK}
+		w := row{judgedColumns: judgedColumns{StartUnixNs: at, Outcome: trace.OutcomeOK}}
 		w.TEndUs = new((ev.AtNs - at) / 1000)
 		if ev.Status != 0 {
 			w.Outcome, w.StatusCode = trace.OutcomeHTTPError, new(int32(ev.Status))

@@ -167,7 +167,7 @@ func metricValue(m *analyzer.MetricVerdict, v *float64) string {
 		return unknown
 	case m.Effect.Unit == "points":
 		return percent(v)
-	case m.Metric == "output_tokens_per_s":
+	case m.Metric == "output_tokens_per_s" || m.Metric == "goodput":
 		return significant(*v, 4)
 	}
 	return significant(*v, 3) + " ms"

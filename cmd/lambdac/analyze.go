@@ -60,12 +60,9 @@ such files from results of guidellm, AIPerf, vLLM, k6 and Vegeta.`,
 			if err := checkPlan(plan); err != nil {
 				return err
 			}
-			for _, s := range slos {
-				objective, err := analyzer.ParseObjective(s)
-				if err != nil {
-					return &exitError{code: exitUsage, err: err}
-				}
-				o.Objectives = append(o.Objectives, objective)
+			var err error
+			if o.Objectives, err = parseObjectives(slos); err != nil {
+				return err
 			}
 			dir := out
 			analyzed := func() (*analyzer.Analysis, error) { return analyzeTable(table, out, c.InOrStdin(), o) }
@@ -97,6 +94,19 @@ such files from results of guidellm, AIPerf, vLLM, k6 and Vegeta.`,
 	f.Uint64Var(&seed, "seed", 1, "seed of all resampling")
 	f.BoolVar(&asJSON, "json", false, "print analysis.json instead of text")
 	return c
+}
+
+// parseObjectives reads the values of --slo.
+func parseObjectives(slos []string) ([]analyzer.Objective, error) {
+	var out []analyzer.Objective
+	for _, s := range slos {
+		o, err := analyzer.ParseObjective(s)
+		if err != nil {
+			return nil, &exitError{code: exitUsage, err: err}
+		}
+		out = append(out, o)
+	}
+	return out, nil
 }
 
 // writeCharts writes each chart twice, for a page and for a slide; none where

@@ -19,6 +19,7 @@ import (
 type compareFlags struct {
 	control, markdown, junit     string
 	tolerance, toleranceOfErrors string
+	slos                         []string
 	seed                         uint64
 	csv, asJSON                  bool
 }
@@ -38,7 +39,8 @@ tolerance. "Worse" is proven beyond the tolerance. Runs are compared with runs
 of the same load, six or more; with fewer, give a control: a second run of the
 baseline's build, made beside the others, that shows what the environment does.
 
-With --csv, BASELINE, CANDIDATE and the control are the results of another tool;
+Goodput is the answers per second that meet every --slo; without one, all
+answers. With --csv, BASELINE, CANDIDATE and the control are the results of another tool;
 lambdac analyze --help names the columns. Lines of equal load, run and class are
 compared.
 
@@ -62,6 +64,7 @@ cannot be compared (another trace, scaling, cache state, …).`,
 	f.StringVar(&o.junit, "junit", "", "also write JUnit XML to this file")
 	f.StringVar(&o.tolerance, "tolerance", "5%", "change of a latency or throughput that does not matter")
 	f.StringVar(&o.toleranceOfErrors, "tolerance-errors", "0.5%", "change of the error rate that does not matter, of all requests")
+	f.StringArrayVar(&o.slos, "slo", nil, "objective that an answer has to meet to count as goodput (repeatable)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of all resampling")
 	f.BoolVar(&o.csv, "csv", false, "compare CSV files of another tool (- = stdin)")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON document instead of text")
@@ -79,6 +82,10 @@ func compare(c *cobra.Command, args []string, o *compareFlags) error {
 			return usage("write a share of 100 %, such as 5% or 0.05", "%s %q: %w", flag.name, flag.text, err)
 		}
 		*flag.to = share
+	}
+	var err error
+	if options.Objectives, err = parseObjectives(o.slos); err != nil {
+		return err
 	}
 	between := compareRuns
 	if o.csv {

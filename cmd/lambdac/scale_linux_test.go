@@ -35,7 +35,7 @@ func readWhole(t *testing.T, written, copies int) {
 	const limit = 1 << 30
 	const loads = 16
 	run := filepath.Join(t.TempDir(), "run")
-	writeLargeRun(t, run, loads, written/loads, copies)
+	writeLargeRun(t, run, loads, 1, written/loads, copies)
 	rows := written / loads * loads * copies
 	binary := buildBinary(t)
 	for _, args := range [][]string{{"show", run, "--json"}, {"analyze", run, "--json", "--quiet", "--slo", "error_rate 2%"}} {
@@ -72,9 +72,9 @@ func countedIn(t *testing.T, text []byte) int64 {
 	return doc.Exchanges
 }
 
-// writeLargeRun writes a run of a server that refuses what is beyond 100/s, whose
-// rows are each there a number of times.
-func writeLargeRun(t *testing.T, path string, loads, perLoad, copies int) {
+// writeLargeRun writes a run of a server that refuses what is beyond 100/s, each
+// load some times over, whose rows are each there a number of times.
+func writeLargeRun(t testing.TB, path string, loads, replicates, perLevel, copies int) {
 	w, err := tracedir.Create(path, &trace.Manifest{
 		Version: "test", Origin: trace.OriginReplay, TimeBase: trace.TimeUnix, Clean: true,
 		Seal: &trace.Seal{Mode: trace.ModeShape, Version: "test"},
@@ -85,15 +85,15 @@ func writeLargeRun(t *testing.T, path string, loads, perLoad, copies int) {
 	}
 	var levels []trace.Level
 	at := int64(1_700_000_000e9)
-	for i := range loads {
-		perS := 40 + 8*float64(i)
-		window := int64(float64(perLoad*copies) / perS * 1e9)
+	for i := range loads * replicates {
+		perS := 40 + 8*float64(i%loads)
+		window := int64(float64(perLevel*copies) / perS * 1e9)
 		levels = append(levels, trace.Level{
-			Index: int32(i), Order: int32(i), OfferedPerS: perS, AchievedPerS: perS, BeginUnixNs: at, StartUnixNs: at, EndUnixNs: at + window,
-			Scheduled: int64(perLoad * copies), Outcomes: map[trace.Outcome]int64{},
+			Index: int32(i), Order: int32(i), Replicate: int32(i / loads), OfferedPerS: perS, AchievedPerS: perS,
+			BeginUnixNs: at, StartUnixNs: at, EndUnixNs: at + window, Scheduled: int64(perLevel * copies), Outcomes: map[trace.Outcome]int64{},
 		})
-		for k := range perLoad {
-			if err := w.Write(largeRecord(int32(i), k, perS, at+window*int64(k)/int64(perLoad))); err != nil {
+		for k := range perLevel {
+			if err := w.Write(largeRecord(int32(i), k, perS, at+window*int64(k)/int64(perLevel))); err != nil {
 				t.Fatal(err)
 			}
 		}
