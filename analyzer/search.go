@@ -160,10 +160,10 @@ func (s *Search) See(l *trace.Level, r *trace.Record) {
 		return
 	}
 	of := run{level: trace.Level{EndUnixNs: l.EndUnixNs}, plan: deadlines{s.c.Drain, s.c.FirstToken, s.c.Total}}
-	w := row{
+	w := row{Stream: r.Stream, judgedColumns: judgedColumns{
 		Timing: r.Timing, StartUnixNs: r.StartUnixNs, Outcome: r.Outcome, OutcomeDetail: r.OutcomeDetail,
-		OutputTokens: r.OutputTokens, N: r.N, Stream: r.Stream,
-	}
+		OutputTokens: r.OutputTokens, N: r.N,
+	}}
 	missed, measured := s.c.Objective.missed(&w, class, of.waited(&w))
 	if !measured {
 		return
