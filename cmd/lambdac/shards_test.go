@@ -44,6 +44,31 @@ func unevenStub(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":10}}`+"\n\ndata: [DONE]\n\n")
 }
 
+// writeShortChats writes a trace of streamed chats of 20 and 8 tokens.
+func writeShortChats(t *testing.T, dir string, n int, gap time.Duration) {
+	t.Helper()
+	seal := &trace.Seal{Mode: trace.ModeShape, Version: "1"}
+	w, err := tracedir.Create(dir, &trace.Manifest{TraceID: "chats", Seal: seal, Clean: true}, tracedir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		r := &trace.Record{Identity: trace.Identity{RequestID: fmt.Sprint("r", i), Origin: trace.OriginCapture}}
+		r.StartUnixNs, r.ArrivalResolutionNs = int64(time.Duration(i)*gap), 1
+		r.APIKind, r.Stream, r.RequestModel, r.Method = trace.KindOpenAIChat, true, new("m"), "POST"
+		r.PathTemplate = "/v1/chat/completions"
+		r.Messages = []trace.Message{{Role: trace.RoleUser, Bytes: 80}}
+		r.InputTokens, r.OutputTokens, r.TokenSource = new(int64(20)), new(int64(8)), trace.TokensUsage
+		r.Outcome, r.SanitizerMode, r.SanitizerVersion = trace.OutcomeOK, seal.Mode, seal.Version
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // sentRow is a request of a run: which, of what level, due when after the
 // level's start.
 type sentRow struct {
