@@ -26,7 +26,7 @@ type Spec struct {
 	// PromptIDs are the prompts as ids of tokens, in place of Messages. Only
 	// /v1/completions takes them.
 	PromptIDs [][]int32
-	Stream   bool
+	Stream    bool
 	// IncludeUsage asks for the usage of a stream.
 	IncludeUsage bool
 	MaxTokens    *int32
