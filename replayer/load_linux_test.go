@@ -35,6 +35,7 @@ func resident(t *testing.T) int64 {
 // take less than 1 GiB of the client; the kill switch closes all of them, and
 // each has its record.
 func TestOpenStreams(t *testing.T) {
+	testenv.Long(t) // the race detector's own memory is eight times as much
 	const n, perS = 10_000, 4000
 	if files, ok := maxOpenFiles(); ok && files < n+1000 {
 		testenv.Missing(t, "leave for 11,000 open files", "ulimit -n 11000")
