@@ -38,7 +38,7 @@ type chainer struct {
 	in      []byte
 	borders []byte
 	numbers *numbering
-	ids     []int64 // the caller's after finish
+	ids     []int64
 	// bounds are the hashes at the ends of the last texts, roles their roles;
 	// last is the hash of all of them.
 	bounds []block
@@ -57,7 +57,7 @@ func newChainer() *chainer {
 // start begins a request whose chain starts at h0.
 func (c *chainer) start(h0 *[sha256.Size]byte) {
 	c.h = *h0
-	c.ids = []int64{}
+	c.ids = c.ids[:0]
 	c.bounds, c.roles = c.bounds[:0], c.roles[:0]
 	c.texts, c.last = 0, block{}
 	c.rewind()
@@ -106,7 +106,7 @@ func (c *chainer) finish() []int64 {
 		c.close()
 	}
 	clear(c.in[:cap(c.in)]) // the last of the text
-	return c.ids
+	return append([]int64{}, c.ids...)
 }
 
 // peek is the hash of all content up to here, the open block left open.

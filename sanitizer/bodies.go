@@ -18,12 +18,18 @@ type bodyMode interface {
 	answer(text []byte, pieces []int32) (out []byte, cuts []int32)
 }
 
+// maxScratch bounds the memory that is kept from one body to the next, bytes.
+const maxScratch = 256 << 10
+
 // bodies keeps the texts of exchanges, in the modes that do.
 type bodies struct {
 	filler   *filler
 	redactor *redactor
 	mode     bodyMode // one of them
-	pace     pace
+	// scratch is memory for a body while it is made: what is made anew for each
+	// exchange wakes the collector, and one exchange in a hundred waits for it.
+	scratch []byte
+	pace    pace
 	// kept and left count the exchanges whose texts were to be kept, and those
 	// for which there was no time; cut the requests and answers that were not
 	// whole.
@@ -144,11 +150,18 @@ func (s *Sanitizer) keepRequest(x *trace.Exchange) bool {
 // keepBody keeps a body that came whole; false where it cannot be read. What
 // is kept of media is short, and so is what holds it.
 func (s *Sanitizer) keepBody(rec *trace.Record, side trace.BodySide, body []byte, mediaType string) bool {
-	out, err := s.rewrite(make([]byte, 0, len(body)+len(body)/32+64), body, mediaType, s.bodies.mode)
+	dst := s.bodies.scratch[:0]
+	if len(body) > maxScratch {
+		dst = make([]byte, 0, len(body)+len(body)/32+64)
+	}
+	out, err := s.rewrite(dst, body, mediaType, s.bodies.mode)
 	if err != nil {
 		return false
 	}
-	if cap(out) > 2*len(out) {
+	if cap(out) <= maxScratch {
+		s.bodies.scratch = out
+	}
+	if cap(out) <= maxScratch || cap(out) > 2*len(out) {
 		out = bytes.Clone(out)
 	}
 	rec.Bodies = append(rec.Bodies, trace.Body{RequestID: rec.RequestID, Side: side, Body: out})

@@ -45,9 +45,9 @@ func newTokenChain(keys *keyring) *tokenChain {
 	}
 }
 
-// start begins a request. The ids belong to the caller, the rest is reused.
+// start begins a request.
 func (c *tokenChain) start(h0 *[hashSize]byte) {
-	c.h, c.ids, c.total = *h0, []int64{}, 0
+	c.h, c.ids, c.total = *h0, c.ids[:0], 0
 	c.open, c.borders, c.hashes = c.open[:0], c.borders[:0], c.hashes[:0]
 }
 
@@ -77,12 +77,12 @@ func (c *tokenChain) close() {
 	c.open, c.borders = c.open[:0], c.borders[:0]
 }
 
-// finish ends the request and returns its ids.
+// finish ends the request and returns its ids, which are the caller's.
 func (c *tokenChain) finish() []int64 {
 	if len(c.open) > 0 {
 		c.close()
 	}
-	return c.ids
+	return append([]int64{}, c.ids...)
 }
 
 // append appends words of the finished request.
@@ -91,7 +91,7 @@ func (c *tokenChain) append(dst []byte, span wordSpan) []byte {
 		if i > span.from {
 			dst = append(dst, ' ')
 		}
-		dst = append(dst, wordOf(&c.hashes[i/blockTokens], i%blockTokens)...)
+		dst = appendWord(dst, &c.hashes[i/blockTokens], i%blockTokens)
 	}
 	return dst
 }

@@ -14,10 +14,21 @@ const (
 	hashWords = hashSize / 2
 )
 
-// wordOf is word i, 0 to 15, of a hash.
-func wordOf(h *[hashSize]byte, i int) string {
-	list := tokens.Short()
-	return list[int(binary.BigEndian.Uint16(h[2*i:]))%len(list)]
+// shortWords are the words, two or three letters each, and their lengths above
+// these.
+var shortWords = func() (list []uint32) {
+	for _, word := range tokens.Short() {
+		var letters [4]byte
+		letters[3] = byte(copy(letters[:3], word))
+		list = append(list, binary.LittleEndian.Uint32(letters[:]))
+	}
+	return list
+}()
+
+// appendWord appends word i, 0 to 15, of a hash.
+func appendWord(dst []byte, h *[hashSize]byte, i int) []byte {
+	word := shortWords[int(binary.BigEndian.Uint16(h[2*i:]))%len(shortWords)]
+	return binary.LittleEndian.AppendUint32(dst, word)[:len(dst)+int(word>>24)]
 }
 
 // wordStream is an endless list of words that follows from a keyed hash.
@@ -36,7 +47,7 @@ func (w *wordStream) append(dst []byte, n int, joint byte) []byte {
 				w.h = w.keys.digest("next", w.h[:])
 			}
 		}
-		dst = append(dst, wordOf(&w.h, w.used%hashWords)...)
+		dst = appendWord(dst, &w.h, w.used%hashWords)
 		w.used++
 	}
 	return dst

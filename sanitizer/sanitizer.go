@@ -38,6 +38,7 @@ type Sanitizer struct {
 	targets  *targetSet
 	worker   *worker
 	bodies   *bodies // nil in the shape mode
+	plain    []byte  // a walker's, from one body to the next
 	pending  []*job
 
 	count  counts

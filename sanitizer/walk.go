@@ -70,8 +70,12 @@ func (s *Sanitizer) rewrite(dst, body []byte, mediaType string, t texts) ([]byte
 	if len(trimmed) > 0 && trimmed[0] != '{' && trimmed[0] != '[' && !strings.Contains(strings.ToLower(mediaType), "json") {
 		return nil, s.refuse(&bodyError{reason: refusedMedia})
 	}
-	w := walker{s: s, t: t}
+	w := walker{s: s, t: t, plain: s.plain}
 	dst, err := w.document(dst, body, s.places.start, withinBody)
+	if cap(w.plain) <= maxScratch {
+		s.plain = w.plain[:cap(w.plain)]
+		clear(s.plain)
+	}
 	if err != nil {
 		return nil, s.refuse(err)
 	}

@@ -35,6 +35,9 @@ func classOf(text []byte) (class, int) {
 	if c := text[0]; c < utf8.RuneSelf {
 		return classes[c], 1
 	}
+	if r := threeBytes(text); r != 0 {
+		return classes[r], 3
+	}
 	r, n := utf8.DecodeRune(text)
 	switch {
 	case r == utf8.RuneError && n == 1:
@@ -43,6 +46,16 @@ func classOf(text []byte) (class, int) {
 		return classes[r], n
 	}
 	return runeClass(r), n
+}
+
+// threeBytes is the character of three bytes at the start of text, 0 where there
+// is another or none. It sees those from U+1000 to U+CFFF, Chinese, Japanese and
+// Korean among them, of which no three bytes are invalid UTF-8 but by their marks.
+func threeBytes(text []byte) (r uint16) {
+	if len(text) < 3 || text[0] < 0xe1 || text[0] > 0xec || text[1]>>6 != 2 || text[2]>>6 != 2 {
+		return 0
+	}
+	return uint16(text[0])<<12 | uint16(text[1]&0x3f)<<6 | uint16(text[2]&0x3f)
 }
 
 // classes are those of the basic plane, once classify was called.

@@ -29,6 +29,9 @@ type table struct {
 	// merging begins; none where there is no such token.
 	one [1 << 8]uint32
 	two [1 << 16]uint32
+	// three are the ids of the characters that [threeBytes] sees: near each other
+	// for a script, as the slots of hashes are not.
+	three [1 << 16]uint32
 }
 
 // shortSlot is a token that fits into a word.
@@ -75,6 +78,7 @@ func newTable(list []byte) (*table, error) {
 func (t *table) index() {
 	fill(t.one[:], none)
 	fill(t.two[:], none)
+	fill(t.three[:], none)
 	// Half of them are free, so that a search ends soon.
 	size := 1 << bits.Len(uint(t.len()))
 	t.short, t.slots, t.mask = make([]shortSlot, size), make([]uint64, size), uint64(size-1)
@@ -85,6 +89,8 @@ func (t *table) index() {
 			t.one[token[0]] = id
 		case 2:
 			t.two[int(token[0])<<8|int(token[1])] = id
+		case 3:
+			t.three[threeBytes(token)] = id
 		}
 		h := hash(token)
 		t.maybe[h%(1<<maybeBits)/64] |= 1 << (h % 64)
@@ -128,7 +134,14 @@ func (t *table) token(id uint32) []byte { return t.text[t.start[id]:t.start[id+1
 
 // find is the id of a text of at least one byte, none where it is no token.
 func (t *table) find(text []byte) uint32 {
-	if len(text) > maxToken {
+	switch {
+	case len(text) == 2:
+		return t.two[int(text[0])<<8|int(text[1])]
+	case len(text) == 3:
+		if r := threeBytes(text); r != 0 {
+			return t.three[r]
+		}
+	case len(text) > maxToken:
 		return none
 	}
 	h := hash(text)
