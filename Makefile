@@ -80,9 +80,10 @@ notebooks: ## runs notebooks/ on the datasets; what they draw goes to .notebooks
 
 python-env: .venv/installed ## a Python with the pinned readers, API clients and what the notebooks use
 
-.venv/installed: internal/testenv/requirements.txt notebooks/requirements.txt
+.venv/installed: internal/testenv/requirements.txt internal/testenv/aiperf.txt notebooks/requirements.txt
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet -r internal/testenv/requirements.txt
+	.venv/bin/pip install --quiet --no-deps -r internal/testenv/aiperf.txt
 	touch $@
 
 real-server: .real-server/installed ## llama.cpp's server with a model of 250 MB, for tests against a real service

@@ -150,25 +150,44 @@ func (x *export) lacking() string {
 
 func (x *export) leaveOut(reason string) { x.report.LeftOut[reason]++ }
 
-// lacks is what a row must have: a reason, or "".
+// Reasons why a row is left out.
+const (
+	noStart  = "start out of range"
+	noMethod = "method unknown"
+)
+
+// lacks is what a row must have: a reason, or "". Counts are those that
+// importers take, [0, 2³¹).
 func lacks(input, output *int64) string {
 	switch {
 	case input == nil:
 		return "input_tokens unknown"
 	case output == nil:
 		return "output_tokens unknown"
+	case *input < 0 || *input > math.MaxInt32:
+		return "input_tokens out of range"
+	case *output < 0 || *output > math.MaxInt32:
+		return "output_tokens out of range"
 	}
 	return ""
 }
 
 // arrival is the time of a row from the first one, as it is written: scaled,
-// then rounded to the resolution. Rows come in order of start.
-func (x *export) arrival(startNs int64) int64 {
+// then rounded to the resolution. Rows come in order of start. ok is false, and
+// nothing is counted, where it lies 146 years from the epoch or the first one.
+func (x *export) arrival(startNs int64) (at int64, ok bool) {
+	first := x.first
+	if x.report.Rows == 0 {
+		first = startNs
+	}
+	if startNs < -maxNs || startNs > maxNs || float64(startNs-first) >= maxNs*min(1, x.cfg.Scale) {
+		return 0, false
+	}
 	if x.report.Rows == 0 {
 		x.first, x.before, x.last = startNs, 0, 0
 	}
 	before := startNs - x.first
-	at := before
+	at = before
 	if x.cfg.Scale != 1 {
 		at = int64(math.Round(float64(before) / x.cfg.Scale))
 	}
@@ -180,7 +199,7 @@ func (x *export) arrival(startNs int64) int64 {
 	x.before, x.last = before, at
 	x.report.Rows++
 	x.report.SpanNs = at
-	return at
+	return at, true
 }
 
 // exportRow is what the formats of arrivals and lengths need of an exchange.

@@ -153,50 +153,6 @@ func TestExportMooncake(t *testing.T) {
 	}
 }
 
-// TestMooncakeLinesAreAIPerfs holds what is written to the schema of AIPerf's
-// loader (MooncakeTrace), whose installation is too large for the tests; that
-// it takes the files was tried by hand (docs/formats.md).
-func TestMooncakeLinesAreAIPerfs(t *testing.T) {
-	dir, release, err := Open("agentic")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := release(); err != nil {
-			t.Error(err)
-		}
-	})
-	out, report := exportDir(t, dir.Path(), ExportConfig{Format: "mooncake"})
-	if report.Rows < 200 || report.MergedStamps != 0 {
-		t.Errorf("rows, merged = %d, %d", report.Rows, report.MergedStamps)
-	}
-	sessions, before := map[string]int{}, -1.0
-	for i, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
-		var row struct {
-			Timestamp    float64 `json:"timestamp"`
-			SessionID    string  `json:"session_id"`
-			ContextMode  string  `json:"context_mode"`
-			Delay        float64 `json:"delay"`
-			InputLength  int     `json:"input_length"`
-			OutputLength int     `json:"output_length"`
-			HashIDs      []int   `json:"hash_ids"`
-		}
-		strict := json.NewDecoder(strings.NewReader(line))
-		strict.DisallowUnknownFields()
-		if err := strict.Decode(&row); err != nil {
-			t.Fatalf("line %d: %v", i+1, err)
-		}
-		if row.InputLength < 1 || row.OutputLength < 1 || row.Timestamp < before || row.Delay < 0 || len(row.HashIDs) != (row.InputLength+511)/512 {
-			t.Errorf("line %d: %s", i+1, line)
-		}
-		before = row.Timestamp
-		sessions[row.SessionID]++
-	}
-	if len(sessions) != 36 {
-		t.Errorf("%d sessions, want 36", len(sessions))
-	}
-}
-
 // Spans come back as the rows that they were made from.
 func TestRoundTripOTel(t *testing.T) {
 	for _, sample := range formatSamples {

@@ -22,7 +22,15 @@ func exportAzure(x *export) error {
 			x.leaveOut(reason)
 			continue
 		}
-		at := x.arrival(row.StartUnixNs)
+		if row.StartUnixNs < 0 { // the dialect's dates begin in 1970
+			x.leaveOut(noStart)
+			continue
+		}
+		at, ok := x.arrival(row.StartUnixNs)
+		if !ok {
+			x.leaveOut(noStart)
+			continue
+		}
 		// The first arrival lies on the grid too, so that no sum leaves it.
 		first := x.first / 100 * 100
 		stamp := time.Unix(0, first+at).UTC().Format("2006-01-02 15:04:05.0000000")

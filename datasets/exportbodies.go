@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -32,8 +31,12 @@ func (x *export) bodies() (map[string][]byte, error) {
 	return bodies, nil
 }
 
-// exportWithBodies calls line for each exchange whose request body was kept.
-func exportWithBodies(x *export, line func(row *exportRow, body []byte) ([]byte, error)) error {
+// noAPI is of a body that is no request as the format has them.
+const noAPI = "its API is not known"
+
+// exportWithBodies calls line for each exchange whose request body was kept; it
+// gives the line, or why there is none.
+func exportWithBodies(x *export, line func(row *exportRow, body []byte) (text []byte, lack string, err error)) error {
 	bodies, err := x.bodies()
 	if err != nil {
 		return err
@@ -48,12 +51,12 @@ func exportWithBodies(x *export, line func(row *exportRow, body []byte) ([]byte,
 			x.leaveOut("no body kept")
 			continue
 		}
-		text, err := line(row, body)
+		text, lack, err := line(row, body)
 		if err != nil {
 			return err
 		}
-		if text == nil {
-			x.leaveOut("its API is not known")
+		if lack != "" {
+			x.leaveOut(lack)
 			continue
 		}
 		if _, err := x.out.Write(append(text, '\n')); err != nil {
@@ -66,19 +69,22 @@ func exportWithBodies(x *export, line func(row *exportRow, body []byte) ([]byte,
 // exportPayload writes AIPerf's Mooncake lines with the request bodies as they
 // are (payload), which are sent verbatim.
 func exportPayload(x *export) error {
-	return exportWithBodies(x, func(row *exportRow, body []byte) ([]byte, error) {
+	return exportWithBodies(x, func(row *exportRow, body []byte) ([]byte, string, error) {
 		payload := jsontext.Value(body)
 		if payload.Compact() != nil || payload.Kind() != '{' {
-			return nil, nil
+			return nil, noAPI, nil
 		}
-		line := milliseconds([]byte(`{"timestamp":`), x.arrival(row.StartUnixNs))
+		at, ok := x.arrival(row.StartUnixNs)
+		if !ok {
+			return nil, noStart, nil
+		}
+		line := milliseconds([]byte(`{"timestamp":`), at)
 		if row.SessionID != nil {
-			line = append(line, `,"session_id":`...)
-			line = strconv.AppendQuote(line, *row.SessionID)
+			line = sessionMember(line, *row.SessionID)
 		}
 		line = append(line, `,"payload":`...)
 		line = append(line, payload...)
-		return append(line, '}'), nil
+		return append(line, '}'), "", nil
 	})
 }
 
@@ -91,20 +97,26 @@ func exportVegeta(x *export) error {
 	}
 	x.warn("vegeta's targets have no times: they are in the order of the arrivals")
 	base := target.Scheme + "://" + target.Host
-	return exportWithBodies(x, func(row *exportRow, body []byte) ([]byte, error) {
+	return exportWithBodies(x, func(row *exportRow, body []byte) ([]byte, string, error) {
 		path := kindPaths[row.APIKind]
 		if path == "" || strings.Contains(path, "{") {
-			return nil, nil
+			return nil, noAPI, nil
 		}
-		x.arrival(row.StartUnixNs)
+		if !isWord(row.Method) {
+			return nil, noMethod, nil
+		}
+		if _, ok := x.arrival(row.StartUnixNs); !ok {
+			return nil, noStart, nil
+		}
 		if x.cfg.Plain {
-			return body, nil
+			return body, "", nil
 		}
-		return json.Marshal(vegetaOut{
+		text, err := json.Marshal(vegetaOut{
 			row.Method, base + path,
 			map[string][]string{"Content-Type": {"application/json"}},
 			base64.StdEncoding.EncodeToString(body),
 		})
+		return text, "", err
 	})
 }
 

@@ -4,13 +4,16 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/lambdac/lambdac/trace"
 )
 
 // exportMooncake writes Mooncake's JSON lines with what AIPerf added to them
 // (ai-dynamo/aiperf, src/aiperf/dataset/loader/models.py, MooncakeTrace):
 // session_id, and the delay to the turn before where it is known. Prompts are
-// whole, not the difference to the turn before, which context_mode says.
+// whole, not the difference to the turn before, which context_mode says; AIPerf
+// 0.13.0 takes but does not use it.
 // Times are milliseconds from the first arrival, with a fraction.
 func exportMooncake(x *export) error {
 	rows, err := x.rows()
@@ -24,13 +27,16 @@ func exportMooncake(x *export) error {
 			x.leaveOut(reason)
 			continue
 		}
-		line = append(line[:0], `{"timestamp":`...)
-		line = milliseconds(line, x.arrival(row.StartUnixNs))
+		at, ok := x.arrival(row.StartUnixNs)
+		if !ok {
+			x.leaveOut(noStart)
+			continue
+		}
+		line = milliseconds(append(line[:0], `{"timestamp":`...), at)
 		if row.SessionID != nil {
-			line = append(line, `,"session_id":`...)
-			line = strconv.AppendQuote(line, *row.SessionID)
+			line = sessionMember(line, *row.SessionID)
 			line = append(line, `,"context_mode":"message_array_with_responses"`...)
-			if row.ThinkTimeUs != nil && *row.ThinkTimeUs >= 0 {
+			if row.ThinkTimeUs != nil && *row.ThinkTimeUs >= 0 && *row.ThinkTimeUs <= maxNs/1000 {
 				line = append(line, `,"delay":`...)
 				line = milliseconds(line, *row.ThinkTimeUs*1000)
 			}
@@ -45,7 +51,16 @@ func exportMooncake(x *export) error {
 			return err
 		}
 	}
+	if blocks.long > 0 {
+		x.warn("%d prompts have more blocks than a line holds, and are without", blocks.long)
+	}
 	return nil
+}
+
+// sessionMember appends the member that names a session.
+func sessionMember(line []byte, id string) []byte {
+	quoted, _ := jsontext.AppendQuote(append(line, `,"session_id":`...), id) // what is no UTF-8 becomes U+FFFD
+	return quoted
 }
 
 // blockNumbers cuts prefixes into blocks of one size. A block of a trace is
@@ -55,6 +70,8 @@ type blockNumbers struct {
 	size int
 	ids  map[blockPlace]int64
 	next int64
+	// long counts the prompts whose blocks fit no line that an importer takes.
+	long int
 }
 
 // blockPlace is the block of the trace in which a block ends, and its place:
@@ -66,7 +83,7 @@ type blockPlace struct {
 
 // list appends the blocks of a row: as many as its tokens fill, the last one
 // partial. What the trace knows no block of, such as the tail of a prompt, is
-// a block that no other row has.
+// a block that no other row has. Where they do not fit a line there are none.
 func (b *blockNumbers) list(line []byte, row *exportRow) []byte {
 	p := &row.Prefix
 	input := *row.InputTokens
@@ -79,6 +96,11 @@ func (b *blockNumbers) list(line []byte, row *exportRow) []byte {
 	}
 	perBlock := perToken * float64(b.size) / float64(*p.PrefixBlockSize)
 	n := int((input + int64(b.size) - 1) / int64(b.size))
+	if n > maxLine/2 { // a digit and a comma each
+		b.long++
+		return line
+	}
+	before := len(line)
 	line = append(line, `,"hash_ids":[`...)
 	for i := range n {
 		if i > 0 {
@@ -92,7 +114,12 @@ func (b *blockNumbers) list(line []byte, row *exportRow) []byte {
 		}
 		line = strconv.AppendInt(line, b.number(p.PrefixBlockIDs, at, i), 10)
 	}
-	return append(line, ']')
+	line = append(line, ']')
+	if len(line) > maxLine-len("}\n") {
+		b.long++
+		return line[:before]
+	}
+	return line
 }
 
 // partialKnown tells whether the ids go to the end of the prompt: of token

@@ -106,6 +106,10 @@ func exportOTel(x *export) error {
 		if err := x.ctx.Err(); err != nil {
 			return err
 		}
+		if r.StartUnixNs < 0 || r.StartUnixNs > maxNs { // a span's times have no sign
+			x.leaveOut(noStart)
+			continue
+		}
 		spans = append(spans, x.span(r.record(), columns))
 		x.report.Rows++
 		if len(spans) == spansPerLine {
@@ -164,7 +168,8 @@ func (x *export) span(r *trace.Record, columns []otelColumn) *otelOut {
 	}
 	s.Attributes = append(s.Attributes, otelAttribute{attrVantage, otelString(string(r.Vantage))})
 	end := r.StartUnixNs
-	if r.TEndUs != nil {
+	ended := r.TEndUs != nil && *r.TEndUs >= 0 && *r.TEndUs < maxNs/1000
+	if ended {
 		end += *r.TEndUs * 1000
 	}
 	s.End = strconv.FormatInt(end, 10)
@@ -172,7 +177,7 @@ func (x *export) span(r *trace.Record, columns []otelColumn) *otelOut {
 	if class == trace.ClassError || class == trace.ClassShed {
 		s.Status.Code = otelStatusError
 	}
-	if r.TEndUs == nil || r.Outcome == trace.OutcomeCutByCapture || r.Outcome == trace.OutcomeUnknown {
+	if !ended || r.Outcome == trace.OutcomeCutByCapture || r.Outcome == trace.OutcomeUnknown {
 		s.Attributes = append(s.Attributes, otelAttribute{attrComplete, otelValue{Bool: new(false)}})
 	}
 	return s
