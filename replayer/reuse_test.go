@@ -26,7 +26,7 @@ func (c *prefixCache) lookUp(body string) (words, cached int) {
 	prefix, hit := "", true
 	for _, message := range strings.Split(body, `"content":"`)[1:] {
 		text, _, _ := strings.Cut(message, `"`)
-		for _, word := range strings.Fields(text) {
+		for word := range strings.FieldsSeq(text) {
 			prefix += " " + word
 			words++
 			if hit = hit && c.known[prefix]; hit {
