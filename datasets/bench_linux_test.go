@@ -1,13 +1,24 @@
 package datasets
 
 import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lambdac/lambdac/internal/testenv"
+	"github.com/lambdac/lambdac/trace"
+	"github.com/lambdac/lambdac/trace/tracedir"
 )
 
 // benchRows are rows of each format of the length that real files have:
@@ -40,34 +51,19 @@ func cpuTime(b *testing.B) time.Duration {
 }
 
 // BenchmarkImport measures whole imports, Parquet written: rows per second of
-// processor time, which a busy machine does not change much.
+// processor time, which a busy machine does not change much. Beside it, in
+// ns of processor time a row, is what no import can do without: to read the
+// file and hash it, to find its lines, and to write the same Records.
 func BenchmarkImport(b *testing.B) {
 	const n = 50_000
 	for _, name := range Formats() {
 		b.Run(name, func(b *testing.B) {
-			sample := benchRows[name]
-			var ids []string
-			for i := range sample.ids {
-				ids = append(ids, fmt.Sprint(10_000+i))
-			}
-			var text strings.Builder
-			text.WriteString(sample.head)
-			for i := range n {
-				args := []any{i * 60 / n, i}
-				if ids != nil {
-					args = append(args, strings.Join(ids, ", "))
-				}
-				fmt.Fprintf(&text, sample.row, args...)
-			}
-			if name == "weka" {
-				text.WriteString("]}\n")
-			}
-			cfg := sample.cfg
-			cfg.Format, cfg.Path, cfg.Out, cfg.Version, cfg.Force = name, filepath.Join(b.TempDir(), "source"), filepath.Join(b.TempDir(), "out"), "bench", true
-			if err := os.WriteFile(cfg.Path, []byte(text.String()), 0o600); err != nil {
+			cfg := benchSource(b, name, n)
+			info, err := os.Stat(cfg.Path)
+			if err != nil {
 				b.Fatal(err)
 			}
-			b.SetBytes(int64(text.Len()))
+			b.SetBytes(info.Size())
 			b.ReportAllocs()
 			before := cpuTime(b)
 			for b.Loop() {
@@ -76,7 +72,127 @@ func BenchmarkImport(b *testing.B) {
 					b.Fatalf("%+v, %v", report, err)
 				}
 			}
-			b.ReportMetric(float64(b.N*n)/(cpuTime(b)-before).Seconds(), "rows/cpu-s")
+			perRow := (cpuTime(b) - before) / time.Duration(b.N*n)
+			b.ReportMetric(1e9/float64(perRow), "rows/cpu-s")
+			b.ReportMetric(float64(perRow), "cpu-ns/row")
+			b.ReportMetric(float64(bareRead(b, cfg.Path))/n, "read-ns/row")
+			b.ReportMetric(float64(bareWrite(b, cfg.Out))/n, "write-ns/row")
 		})
+	}
+}
+
+// benchSource is a file of n rows, and the import of it.
+func benchSource(tb testing.TB, name string, n int) Config {
+	tb.Helper()
+	sample := benchRows[name]
+	var text strings.Builder
+	text.WriteString(sample.head)
+	var ids []byte
+	for i := range n {
+		args := []any{i * 60 / n, i}
+		if sample.ids > 0 {
+			ids = ids[:0]
+			for k := range sample.ids { // a prefix of its conversation's, which grows
+				ids = strconv.AppendInt(append(ids, ", "...), int64(10_000+i/20*400+k+i%20), 10)
+			}
+			args = append(args, ids[2:])
+		}
+		fmt.Fprintf(&text, sample.row, args...)
+	}
+	if name == "weka" {
+		text.WriteString("]}\n")
+	}
+	cfg := sample.cfg
+	cfg.Format, cfg.Path, cfg.Out, cfg.Version, cfg.Force = name, filepath.Join(tb.TempDir(), "source"), filepath.Join(tb.TempDir(), "out"), "bench", true
+	if err := os.WriteFile(cfg.Path, []byte(text.String()), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return cfg
+}
+
+// bareRead is the processor time to hash a file and find its lines.
+func bareRead(b *testing.B, path string) time.Duration {
+	before := cpuTime(b)
+	file, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	lines := bufio.NewReaderSize(io.TeeReader(file, sha256.New()), maxLine)
+	for err == nil {
+		_, err = lines.ReadSlice('\n')
+	}
+	if !errors.Is(err, io.EOF) {
+		b.Fatal(err)
+	}
+	return cpuTime(b) - before
+}
+
+// bareWrite is the processor time to write a trace's Records again.
+func bareWrite(b *testing.B, path string) time.Duration {
+	dir, err := tracedir.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var rows []*trace.Record
+	for r, err := range tracedir.Rows[trace.Record](dir) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows = append(rows, r)
+	}
+	runtime.GC()
+	before := cpuTime(b)
+	w, err := tracedir.Create(b.TempDir(), dir.Manifest(), tracedir.Options{MaxPartBytes: importPart})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, r := range rows {
+		if err := w.Write(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return cpuTime(b) - before
+}
+
+// gauge is a context that measures, as an import asks after it with every
+// row, what the import can reach.
+type gauge struct {
+	context.Context
+	asked      int
+	base, most uint64
+}
+
+func (g *gauge) Err() error {
+	if g.asked++; g.asked%4096 == 0 {
+		g.most = max(g.most, reachable())
+	}
+	return g.Context.Err()
+}
+
+func reachable() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// An import of rows with 300 block ids each holds what a row group, a window
+// of the file and the compressors need, however long it is: 36 MiB, of which
+// garbage makes twice as much, are below the 128 MiB that it may take.
+func TestImportHoldsLittle(t *testing.T) {
+	testenv.Long(t)
+	cfg := benchSource(t, "weka", 30_000)
+	g := &gauge{Context: t.Context(), base: reachable()}
+	if _, err := Import(g, cfg); err != nil {
+		t.Fatal(err)
+	}
+	if held := g.most - min(g.base, g.most); g.asked < 60_000 || held > 36<<20 {
+		t.Errorf("%d MiB are held, measured %d times", held>>20, g.asked/4096)
+	} else {
+		t.Logf("%d MiB", held>>20)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
 const (
@@ -52,7 +51,7 @@ type partWriter[T any] struct {
 func newPartWriter[T any](create func(path string) (partFile, error)) *partWriter[T] {
 	p := &partWriter[T]{text: make(map[string]bool), create: create}
 	options := []parquet.WriterOption{
-		parquet.Compression(&zstd.Codec{Level: zstd.SpeedDefault}),
+		parquet.Compression(newPageCodec()),
 		parquet.CreatedBy("lambdac", "1", ""),
 	}
 	for _, path := range textColumns[T]() {

@@ -1,6 +1,7 @@
 package tracedir
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -58,6 +59,61 @@ func TestNoNanosecondTypes(t *testing.T) {
 	if times != 1 {
 		t.Errorf("%d timestamp columns, want start_ts alone", times)
 	}
+}
+
+// TestDatasetsAreSparks: every file of the datasets has the columns of its
+// table in the types that Spark's Parquet reader has (spark.apache.org,
+// sql-data-sources-parquet): BOOLEAN, INT32, INT64, DOUBLE, BINARY and STRING,
+// signed integers, microseconds, lists and maps.
+func TestDatasetsAreSparks(t *testing.T) {
+	ours := leafTypes()
+	for _, file := range datasetFiles(t) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, path := range f.Schema().Columns() {
+			leaf, _ := f.Schema().Lookup(path...)
+			name := filepath.Base(filepath.Dir(file)) + "." + strings.Join(path, ".")
+			got := leaf.Node.Type()
+			if want, ok := ours[name]; !ok || got.String() != want.Node.Type().String() {
+				t.Errorf("%s: %s is %v, not as written now", file, name, got)
+			}
+			if why := notSparks(got); why != "" {
+				t.Errorf("%s: %s is %v: %s", file, name, got, why)
+			}
+		}
+	}
+}
+
+// notSparks says why Spark would not read a leaf; "" = it does.
+func notSparks(leaf parquet.Type) string {
+	switch leaf.Kind() {
+	case parquet.Boolean, parquet.Int32, parquet.Int64, parquet.Double, parquet.ByteArray:
+	default:
+		return "another kind"
+	}
+	if leaf.LogicalType() == nil {
+		return ""
+	}
+	switch logical := leaf.LogicalType().Value.(type) {
+	case *format.StringType, *format.EnumType:
+	case *format.IntType:
+		if !logical.IsSigned {
+			return "unsigned"
+		}
+	case *format.TimestampType:
+		if _, micros := logical.Unit.Value.(*format.MicroSeconds); !micros {
+			return "no microseconds"
+		}
+	default:
+		return "another logical type"
+	}
+	return ""
 }
 
 // TestBoundedStrings lists every string column whose values may stand in a

@@ -1,5 +1,6 @@
 """Reads Parquet files with DuckDB, pyarrow and polars, and says whether all three
-see the same values: NULLs, lists, maps, timestamps, 64-bit integers."""
+see the same values: NULLs, lists, maps, timestamps, 64-bit integers. Prints a
+line for each file."""
 
 import sys
 
@@ -18,4 +19,4 @@ for file in sys.argv[1:]:
         for column in mine.columns:
             a, b = mine[column], other[column]
             assert a.equals(b.cast(a.dtype), null_equal=True), (file, name, column)
-    print(len(mine), "rows equal")
+    print(file, len(mine), "rows equal")
