@@ -78,6 +78,7 @@ func TestRedactRequests(t *testing.T) {
 		gone, left []string
 	}{
 		{"a key in a sentence", messages("my key is " + secretKey + ", thanks"), []string{secretKey}, []string{"my key is ", ", thanks"}},
+		{"named by its neighbour", messages(`{"env":[{"name":"DB_PASSWORD","value":"hunter22!"},{"name":"COLOUR","value":"green22!"}]}`), []string{"hunter22"}, []string{"DB_PASSWORD", "green22!"}},
 		{"an allow comment", messages("key " + secretKey + " # gitleaks:allow"), []string{secretKey}, []string{"gitleaks:allow"}},
 		{"in tool arguments", `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"get","arguments":` +
 			quoted(`{"path":"/a","note":"use `+secretKey+`"}`) + `}}]}]}`, []string{secretKey, "c1"}, []string{"/a", "use "}},

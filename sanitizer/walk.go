@@ -183,11 +183,15 @@ func (w *walker) leave() error {
 	return w.wrap(err)
 }
 
+// maxCalled bounds a name that is looked at for each value under it, bytes.
+const maxCalled = 64
+
 func (w *walker) object(dst []byte, p *bodyPlace, in inherited) ([]byte, error) {
 	if err := w.enter(); err != nil {
 		return nil, err
 	}
 	dst = append(dst, '{')
+	var called []byte // by the member "name": {"name": "DB_PASSWORD", "value": …}
 	for first := true; w.dec.PeekKind() != '}'; first = false {
 		raw, err := w.dec.ReadValue()
 		if err != nil {
@@ -201,8 +205,16 @@ func (w *walker) object(dst []byte, p *bodyPlace, in inherited) ([]byte, error) 
 			dst = append(dst, ',')
 		}
 		dst = append(w.quote(dst, w.name(name, in)), ':')
-		if dst, err = w.value(dst, w.s.places.member(p, name), name, in); err != nil {
+		place, from := w.s.places.member(p, name), len(dst)
+		if called != nil && string(name) == "value" {
+			name = called
+		}
+		isName := in == withinText && (string(name) == "name" || string(name) == "key")
+		if dst, err = w.value(dst, place, name, in); err != nil {
 			return nil, err
+		}
+		if isName && len(dst)-from <= maxCalled {
+			called = bytes.Trim(dst[from:], `"`)
 		}
 	}
 	return append(dst, '}'), w.leave()

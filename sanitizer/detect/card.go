@@ -44,12 +44,12 @@ func (j *job) card(num *number) int {
 	if n := num.groups[0].len(); n >= 12 {
 		return j.cardOf(num, 1, n)
 	}
-	sep := j.sep(num, 0)
-	if sep == 0 {
+	mark := j.mark(num, 0)
+	if len(mark) != 1 && string(mark) != " - " {
 		return 0
 	}
 	for _, lengths := range [...][]int{{4, 4, 4, 4, 3}, {4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 4, 4, 1}} {
-		if num.shape(lengths...) && j.same(num, len(lengths), sep) {
+		if num.shape(lengths...) && j.same(num, len(lengths), mark) {
 			total := 0
 			for _, n := range lengths {
 				total += n

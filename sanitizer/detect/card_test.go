@@ -8,6 +8,8 @@ func TestCard(t *testing.T) {
 		{"Visa", "pay 4111 1111 1111 1111 now", only("card=4111 1111 1111 1111")},
 		{"as a JSON number", `{"pan":4111111111111111}`, only("card=4111111111111111")},
 		{"hyphens", "4012-8888-8888-1881", only("card=4012-8888-8888-1881")},
+		{"hyphens with blanks", "4012 - 8888 - 8888 - 1881", only("card=4012 - 8888 - 8888 - 1881")},
+		{"unlike marks", "4012 - 8888-8888 - 1881", nil},
 		{"Amex alone", "378282246310005", only("card=378282246310005")},
 		{"Amex in groups", "3782 822463 10005.", only("card=3782 822463 10005")},
 		{"Discover", "6011 0009 9013 9424", only("card=6011 0009 9013 9424")},

@@ -4,7 +4,7 @@ package detect
 // something else, as do a version's marks. Loopback and unspecified addresses
 // and masks tell nothing.
 func (j *job) ipv4(num *number, inside bool) int {
-	if num.n < 4 || !j.same(num, 4, '.') || inside || num.groups[3].len() > 3 {
+	if num.n < 4 || !j.same(num, 4, []byte(".")) || inside || num.groups[3].len() > 3 {
 		return 0
 	}
 	start, end := num.groups[0].start, num.groups[3].end

@@ -1,6 +1,9 @@
 package detect
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // secretName is the part of a name that says that its value is a secret.
 type secretName struct {
@@ -168,10 +171,41 @@ func (j *job) separator(at int) (value int, said, ok bool) {
 		at += 3
 	case j.hasWord(at, "is "), j.hasWord(at, "was "):
 		at, said = j.run(letters, at, len("was")), true
+	case j.has(at, "是"), j.has(at, "为"): // the letters of a sentence are no value
+		at, said = j.run(blank, at+len("是"), 8), true
+		return at, said, at < len(j.text) && j.text[at] < utf8.RuneSelf
 	default:
 		return 0, false, false
 	}
-	return j.run(blank, at, 8), said, true
+	return j.lead(j.run(blank, at, 8)), said, true
+}
+
+// lead skips what stands between a separator and a value: the mark of a YAML
+// block or type, the bracket of a list, the scheme of a header.
+func (j *job) lead(at int) int {
+	switch c := j.byteAt(at); c {
+	case '|', '>':
+		next := at + 1
+		if j.byteAt(next) == '-' || j.byteAt(next) == '+' {
+			next++
+		}
+		if j.byteAt(next) == '\n' {
+			return j.run(blank, next, 16)
+		}
+	case '!':
+		if next := j.run(letters, at+2, 8); j.has(at, "!!") && j.byteAt(next) == ' ' {
+			return next + 1
+		}
+	case '[':
+		return at + 1
+	case 'T', 't', 'A', 'a':
+		for _, scheme := range [...]string{"token ", "apikey "} {
+			if j.hasWord(at, scheme) {
+				return at + len(scheme)
+			}
+		}
+	}
+	return at
 }
 
 // quotes skips a closing quote, or an escaped one, of any depth.
@@ -210,6 +244,9 @@ func (j *job) valueMember(at int) int {
 func (j *job) value(start int, password, said bool) {
 	open := j.quotes(start)
 	quoted := open > start
+	if quoted && j.byteAt(open) == j.text[open-1] && j.byteAt(open+1) == j.text[open-1] { // three
+		start, open = open+1, open+2
+	}
 	end := open
 	for ; end < len(j.text) && end < open+maxValue && !j.endsValue(start, open, end); end++ {
 	}

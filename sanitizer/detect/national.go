@@ -1,5 +1,7 @@
 package detect
 
+import "strings"
+
 // national judges the numbers that states give people and that are digits
 // alone. Weak ones, those whose check passes one number in ten or whose form
 // is common, need the form people write them in or a word before them.
@@ -39,11 +41,9 @@ func (j *job) alone(num *number, seps string, lengths ...int) int {
 	if len(lengths) == 1 {
 		return end
 	}
-	c := j.sep(num, 0)
-	for i := range len(seps) {
-		if seps[i] == c && j.same(num, len(lengths), c) {
-			return end
-		}
+	mark := j.mark(num, 0)
+	if len(mark) == 1 && strings.IndexByte(seps, mark[0]) >= 0 && j.same(num, len(lengths), mark) {
+		return end
 	}
 	return 0
 }

@@ -221,10 +221,18 @@ func (j *job) sep(num *number, i int) byte {
 	return j.text[num.groups[i].end]
 }
 
-// same reports that the separators of the first n groups are all c.
-func (j *job) same(num *number, n int, c byte) bool {
+// mark is what stands between group i and the next, nothing after the last.
+func (j *job) mark(num *number, i int) []byte {
+	if i+1 >= num.n {
+		return nil
+	}
+	return j.text[num.groups[i].end:num.groups[i+1].start]
+}
+
+// same reports that one mark stands between each two of the first n groups.
+func (j *job) same(num *number, n int, mark []byte) bool {
 	for i := range n - 1 {
-		if j.sep(num, i) != c {
+		if !bytes.Equal(j.mark(num, i), mark) {
 			return false
 		}
 	}
