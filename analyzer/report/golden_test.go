@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -69,7 +70,7 @@ func TestWellFormed(t *testing.T) {
 		token := z.Token()
 		switch kind {
 		case nethtml.ErrorToken:
-			if z.Err() != io.EOF || len(open) > 0 {
+			if !errors.Is(z.Err(), io.EOF) || len(open) > 0 {
 				t.Errorf("ends with %q open: %v", open, z.Err())
 			}
 			return
