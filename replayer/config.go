@@ -148,7 +148,8 @@ type Config struct {
 	// Dial connects to the target; nil = TCP with a deadline of 30 s.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	cpuTime func() (time.Duration, bool)
+	cpuTime   func() (time.Duration, bool)
+	wallClock func() time.Time
 }
 
 // Load is one offered load: PerS requests per second, or Scale times the
@@ -249,6 +250,9 @@ func (c Config) withDefaults() Config {
 	c.Breaker = c.Breaker.withDefaults()
 	if c.cpuTime == nil {
 		c.cpuTime = processCPU
+	}
+	if c.wallClock == nil {
+		c.wallClock = wallTime
 	}
 	return c
 }

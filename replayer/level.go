@@ -34,6 +34,7 @@ type level struct {
 	pacer  *pacer
 	sink   *collector
 	fuse   *fuse
+	clock  clockWatch
 
 	overBudget atomic.Bool
 	handled    atomic.Int64 // with an outcome
@@ -130,6 +131,7 @@ func (lv *level) begin(ready <-chan *item) error {
 		lv.BeginUnixNs = start.Add(lv.arrivals[0].at).UnixNano()
 	}
 	lv.fuse = newFuse(r.cfg.Breaker, lv.first, start.Add(-r.cfg.Warmup), r.streak)
+	lv.clock = watchClock(r.cfg.wallClock)
 	lv.sink = newCollector(r.out.Write, lv.see, func(err error) {
 		lv.cancel(fmt.Errorf("%w: %w", ErrOutput, err))
 	})
@@ -307,7 +309,7 @@ func (lv *level) conclude(cause, feedErr error) error {
 		return fmt.Errorf("level %d: %d requests scheduled, %d recorded", lv.Index+1, n, lv.facts.records)
 	}
 	why := lv.stopReason(cause)
-	lv.facts.stopped, lv.facts.capHeld = why, lv.pacer.capHeld.Load()
+	lv.facts.stopped, lv.facts.capHeld, lv.facts.clockMoved = why, lv.pacer.capHeld.Load(), lv.clock.moved()
 	lv.InFlightMax = lv.pacer.peak.Load()
 	lv.locked(func() {
 		lv.InFlightAtEnd = lv.openAtEnd

@@ -55,6 +55,7 @@ type facts struct {
 	maxConns   int  // the client's own limit; 0 = none
 	policy     CapPolicy
 	maxLag     time.Duration
+	clockMoved time.Duration // of the wall clock against the monotonic one
 }
 
 // add counts one outcome.
@@ -133,6 +134,7 @@ func (f *facts) judge() {
 	f.judgeBlamed(invalid)
 	f.judgeCPU(invalid)
 	f.judgeSessions()
+	f.judgeClock()
 	if math.Abs(f.drift) > maxDrift {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("the schedule has %+.1f %% of the offered %.4g/s in its window: the trace is uneven there", 100*f.drift, l.OfferedPerS))
 	}
