@@ -39,6 +39,9 @@ func TestWhichTurnFollowsWhich(t *testing.T) {
 		{"named parent", talk(s, 0, 3*s, 6*s), func(r []*trace.Record) { r[2].ParentRequestID = new("r0") }, []int32{noTurn, 0, 0}, []time.Duration{0, 2 * s, 5 * s}},
 		{"parent that is not there", talk(s, 0, 3*s), func(r []*trace.Record) { r[1].ParentRequestID = new("gone") }, []int32{noTurn, 0}, []time.Duration{0, 2 * s}},
 		{"its own parent", talk(s, 0), func(r []*trace.Record) { r[0].ParentRequestID = new("r0") }, []int32{noTurn}, []time.Duration{0}},
+		{"a cycle", talk(s, 0, 3*s), func(r []*trace.Record) {
+			r[0].ParentRequestID, r[1].ParentRequestID = new("r1"), new("r0")
+		}, []int32{noTurn, 0}, []time.Duration{0, 2 * s}},
 		{"no sessions", chatTrace(2, s), nil, []int32{noTurn, noTurn}, []time.Duration{0, 0}},
 	} {
 		if row.edit != nil {
