@@ -39,6 +39,8 @@ type Analysis struct {
 	// FirstToBreakReason says why FirstToBreak is nil.
 	FirstToBreakReason string   `json:"first_to_break_reason,omitempty"`
 	Headroom           Headroom `json:"headroom"`
+	// Control is nil where an experiment has no control arm.
+	Control *ControlArm `json:"control,omitempty"`
 	// WhatIf is nil where neither a forecast nor a price was given.
 	WhatIf *WhatIf `json:"what_if"`
 	// Families are the shapes that were fitted to the error rate, best first.

@@ -14,6 +14,7 @@ const (
 	saltRamp
 	saltProbe
 	saltFeatures
+	saltSynthetic
 )
 
 // mix hashes numbers into one. Each step is the finalizer of SplitMix64

@@ -31,6 +31,9 @@ func ChecksMarkdown(w io.Writer, name string, a *analyzer.Analysis, checks []ana
 	for _, c := range checks {
 		fmt.Fprintf(&b, "| %s | **%s** | %s |\n", cell(c.Name), c.Verdict, cell(c.Detail))
 	}
+	if line := control(a); line != "" {
+		fmt.Fprintf(&b, "\ncontrol arm: %s\n", cell(line))
+	}
 	fmt.Fprintf(&b, "\nrun %s", a.Validity.Verdict)
 	for _, reason := range a.Validity.Reasons {
 		fmt.Fprintf(&b, "; %s", cell(reason))

@@ -57,7 +57,7 @@ func functions() template.FuncMap {
 		"number":   func(v float64) string { return significant(v, 4) },
 		"brief":    brief, "amount": func(e analyzer.Estimate) string { return estimated(e, brief) },
 		"loads": func(e analyzer.Estimate) string { return estimated(e, rate) }, "replicas": replicas, "limitname": limitName, "planline": planLine,
-		"headroom": headroom, "regimes": regimes, "scaling": scaling, "pvalue": pValue, "cards": cards, "levelnotes": levelLines, "basis": basis,
+		"headroom": headroom, "control": control, "regimes": regimes, "scaling": scaling, "pvalue": pValue, "cards": cards, "levelnotes": levelLines, "basis": basis,
 		"inflectionname": inflectionName, "inflectionline": inflectionLine, "words": words, "measured": measured, "causestate": causeState, "sections": sections,
 		"verdict": func(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") },
 	}

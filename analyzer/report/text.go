@@ -148,6 +148,9 @@ func textFindings(b *strings.Builder, a *analyzer.Analysis) {
 	if headroom(a) == "" && a.Headroom.Reason != "" {
 		fmt.Fprintf(b, "head-room: not known: %s\n", a.Headroom.Reason)
 	}
+	if line := control(a); line != "" {
+		fmt.Fprintf(b, "control arm: %s\n", line)
+	}
 }
 
 func textSLO(b *strings.Builder, a *analyzer.Analysis) {

@@ -34,7 +34,9 @@ func newRun() *cobra.Command {
 		Short: "Replay, analyze and judge as a file says",
 		Long: `Run an experiment: replay its trace at its loads, analyze what came of it, and
 judge that by its objectives; where the file names a baseline, compare with it
-too. The run goes to runs/NAME, or to -o, with analysis.json and report.html.
+too. The run goes to runs/NAME, or to -o, with analysis.json and report.html. Where the file asks
+for a control arm, a synthetic trace of the same rate and lengths follows at the
+same loads, into control below that.
 
 The file is one YAML document; docs/schema/experiment.v1.json is its form, for
 editors too, and docs/examples/ has some to start from. Header values of the target
@@ -78,6 +80,9 @@ type experimentResult struct {
 	Checks []analyzer.Check `json:"checks"`
 	// Comparison is the verdict beside the baseline; nil where there is none.
 	Comparison *analyzer.Gate `json:"comparison"`
+	// Control is the control arm beside the run, as in analysis.json; nil where
+	// there is none.
+	Control *analyzer.ControlArm `json:"control"`
 }
 
 func runExperiment(c *cobra.Command, path string, o *runFlags) error {
@@ -102,7 +107,7 @@ func runExperiment(c *cobra.Command, path string, o *runFlags) error {
 		return badExperiment(err)
 	}
 	if o.dryRun {
-		return dryRun(c, cfg, job, o.asJSON)
+		return dryRun(c, cfg, job, controlJob(x, job, p.seed), o.asJSON)
 	}
 	cfg.Dial = o.dial
 	if job.watch, err = p.flags.telemetry.config(&cfg); err != nil {
@@ -136,6 +141,9 @@ func (p *plan) execute(c *cobra.Command, x *experiment.Experiment, cfg replayer.
 	if a == nil {
 		return cmp.Or(stopped, err)
 	}
+	if second := controlJob(x, job, p.seed); second != nil && stopped == nil {
+		stopped = p.runControl(c.Context(), u, cfg, *second, result.Levels, a)
+	}
 	compared, err2 := p.compareWith(c.Context(), x, job.out)
 	checks := analyzer.Checks(a, p.floors)
 	shown := p.show(c, x, o, a, compared, checks)
@@ -160,7 +168,7 @@ func (p *plan) show(c *cobra.Command, x *experiment.Experiment, o *runFlags, a *
 	if o.asJSON {
 		doc := &experimentResult{
 			Schema: experimentSchema, Version: version, Warnings: append([]string{}, a.Warnings...), Name: x.Metadata.Name, Run: p.flags.out,
-			Validity: a.Validity, LambdaC: a.LambdaC, LambdaSLO: a.LambdaSLO, Checks: checks,
+			Validity: a.Validity, LambdaC: a.LambdaC, LambdaSLO: a.LambdaSLO, Checks: checks, Control: a.Control,
 		}
 		if compared != nil {
 			doc.Comparison = &compared.Verdict

@@ -55,7 +55,7 @@ func TestBadExperiment(t *testing.T) {
 		{"layer of a fault", "load: {rate: 1}\n  faults: [{layer: plumbing, type: delay}]", `line 8, column 20: fault: layer: unknown layer "plumbing"`},
 		{"unit of a fault", "load: {rate: 1}\n  faults: [{type: delay, layer: integration, delay: 5 parsecs}]", `line 8, column 53: fault "delay": delay: "5 parsecs" is no duration`},
 		{"faults that cannot be combined", "load: {rate: 1}\n  faults:\n    - {type: http-429}\n    - {type: truncate}", `line 10, column 14: fault "truncate": type: input.truncate cannot be combined with "http-429"`},
-		{"control", "load: {rate: 1}\n  control: {synthetic: true}", "line 8, column 12: control is a name for later"},
+		{"control", "load: {rate: 1}\n  control: {synthetic: false}", "line 8, column 24: a control arm is synthetic"},
 		{"GPU", "load: {rate: 1}\n  telemetry: {gpu: maybe}", `line 8, column 20: gpu "maybe": want one of auto, on, off`},
 		{"probes", "load: {rate: 1}\n  probes: mine", `line 8, column 11: probes "mine": want one of builtin`},
 		{"probe share", "load: {rate: 1}\n  probes: builtin\n  probeShare: 90%", "line 9, column 15: replay cannot start: share 0.9 of questions"},

@@ -52,7 +52,7 @@ func replay(c *cobra.Command, path string, o *replayFlags) error {
 		return &exitError{exitUsage, err, "such as --select \"api_kind = 'openai.chat' and input_tokens < 4000\""}
 	}
 	if o.dryRun {
-		return dryRun(c, cfg, job, o.asJSON)
+		return dryRun(c, cfg, job, nil, o.asJSON)
 	}
 	if job.watch, err = o.telemetry.config(&cfg); err != nil {
 		return err
@@ -122,6 +122,9 @@ type replayJob struct {
 	// out is the run directory to make; force replaces one that is there.
 	out   string
 	force bool
+	// synthetic replays the control arm's trace instead, drawn by seed.
+	synthetic bool
+	seed      uint64
 	// watch is what is sampled meanwhile; nil = nothing.
 	watch *runWatch
 }
@@ -189,6 +192,10 @@ func (j *replayJob) read() (*tracedir.Dir, replayer.Trace, error) {
 	from := replayer.Trace{Manifest: dir.Manifest(), Records: kept}
 	if len(j.selection) > 0 {
 		from.Selected = fmt.Sprintf("selected: %d of %d exchanges, %s", len(kept), len(all), j.selection)
+	}
+	if j.synthetic {
+		from.Records = replayer.Synthetic(kept, j.seed)
+		from.Selected = strings.Join(slices.DeleteFunc([]string{"synthetic: rate and lengths of the trace, no content or order of it", from.Selected}, func(s string) bool { return s == "" }), "; ")
 	}
 	return dir, from, nil
 }

@@ -51,12 +51,23 @@ type Spec struct {
 	// Baseline is a run that this one is compared with.
 	Baseline *Baseline `json:"baseline,omitempty"`
 
-	// Control, Arms, Expect, Retry and Schedule are reserved: not yet.
-	Control  any `json:"control,omitempty"`
+	// Control replays a second trace after the first, at the same loads.
+	Control *Control `json:"control,omitempty"`
+
+	// Arms, Expect, Retry and Schedule are reserved: not yet.
 	Arms     any `json:"arms,omitempty"`
 	Expect   any `json:"expect,omitempty"`
 	Retry    any `json:"retry,omitempty"`
 	Schedule any `json:"schedule,omitempty"`
+}
+
+// Control is the arm that tells what is due to the content and the order of the
+// recorded traffic.
+type Control struct {
+	// Synthetic makes its trace: the rate and the token lengths of the recorded
+	// one, with Poisson arrivals, no conversation and no shared prefix. The limits
+	// of stop hold for each arm by itself.
+	Synthetic bool `json:"synthetic"`
 }
 
 // Trace is what is replayed.

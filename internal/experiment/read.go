@@ -78,7 +78,12 @@ var rules = []struct {
 		}
 		return needed("baseline.run: the run to compare with", d.Spec.Baseline.Run)
 	}},
-	{"$.spec.control", func(d *Document) error { return reserved("control", d.Spec.Control) }},
+	{"$.spec.control.synthetic", func(d *Document) error {
+		if c := d.Spec.Control; c != nil && !c.Synthetic {
+			return errors.New("a control arm is synthetic: write synthetic: true, or take control out")
+		}
+		return nil
+	}},
 	{"$.spec.arms", func(d *Document) error { return reserved("arms", d.Spec.Arms) }},
 	{"$.spec.expect", func(d *Document) error { return reserved("expect", d.Spec.Expect) }},
 	{"$.spec.retry", func(d *Document) error { return reserved("retry", d.Spec.Retry) }},

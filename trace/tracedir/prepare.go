@@ -36,27 +36,17 @@ func prepare(path string, force bool) error {
 	return empty(path, entries)
 }
 
+// controlDir holds an experiment's control arm, a run of its own.
+const controlDir = "control"
+
 // empty removes a trace's files. It looks at everything before it removes
 // anything, follows no links, and refuses where there is a file that no trace
 // has. Others write a manifest.json and a report.html too: beside a manifest
 // that is not ours, or none, no document is believed to be ours.
 func empty(path string, entries []fs.DirEntry) error {
-	ours := hasOwnManifest(path)
-	var remove []string
-	for _, e := range entries {
-		name := filepath.Join(path, e.Name())
-		switch {
-		case ours && e.Type().IsRegular() && slices.Contains(ownFiles, strings.TrimSuffix(e.Name(), tmpSuffix)):
-		case e.IsDir() && slices.Contains(tableNames, e.Name()):
-			parts, err := ownParts(name)
-			if err != nil {
-				return err
-			}
-			remove = append(remove, parts...)
-		default:
-			return foreign(name)
-		}
-		remove = append(remove, name)
+	remove, err := removable(path, entries)
+	if err != nil {
+		return err
 	}
 	// The manifest goes first: without it the rest is no trace to anyone.
 	manifest := filepath.Join(path, manifestFile)
@@ -101,4 +91,35 @@ func ownParts(dir string) ([]string, error) {
 
 func foreign(name string) error {
 	return fmt.Errorf("%w and holds %q, which is no part of a trace: nothing was removed; choose another path", fs.ErrExist, name)
+}
+
+// removable lists what a trace has written below a path, or refuses.
+func removable(path string, entries []fs.DirEntry) (remove []string, err error) {
+	ours := hasOwnManifest(path)
+	for _, e := range entries {
+		name := filepath.Join(path, e.Name())
+		switch {
+		case ours && e.Type().IsRegular() && slices.Contains(ownFiles, strings.TrimSuffix(e.Name(), tmpSuffix)):
+		case e.IsDir() && slices.Contains(tableNames, e.Name()):
+			parts, err := ownParts(name)
+			if err != nil {
+				return nil, err
+			}
+			remove = append(remove, parts...)
+		case e.IsDir() && ours && e.Name() == controlDir:
+			arm, err := os.ReadDir(name)
+			if err != nil {
+				return nil, err
+			}
+			below, err := removable(name, arm)
+			if err != nil {
+				return nil, err
+			}
+			remove = append(remove, below...)
+		default:
+			return nil, foreign(name)
+		}
+		remove = append(remove, name)
+	}
+	return remove, nil
 }
