@@ -87,17 +87,24 @@ func TestRecovery(t *testing.T) {
 }
 
 // A server that stood still for d seconds with arrivals of rate λ has worked off
-// its backlog after λd ÷ (μ − λ).
+// its backlog after λd ÷ (μ − λ) on average. Each experiment is judged by when its
+// own queue was empty, for the arrivals of one differ: the backlog and what comes
+// on top of it while it is worked off have a standard deviation of √(λ·50 s) = 63
+// requests, or 3.2 s at a net rate of 20/s.
 func TestRecoveryOfBacklog(t *testing.T) {
 	const mu, lambda, stood = 100.0, 80.0, 10.0
+	var all Recovery
 	patient := Objective{Metric: "ttft_user", Quantile: 0.99, Max: 400 * time.Millisecond}
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		free, now := 0.0, 0.0
+		free, now, emptied := 0.0, 0.0, 0.0
 		r := newRun(trace.Level{OfferedPerS: lambda, EndUnixNs: 300 * second}, deadlines{}, []Objective{patient})
 		r.watched = true
 		for now < 300 {
 			now += rng.ExpFloat64() / lambda
+			if emptied == 0 && now > 90+stood && free <= now {
+				emptied = free - 90 - stood
+			}
 			begin := max(now, free)
 			if begin > 90 && begin < 90+stood {
 				begin = 90 + stood
@@ -109,11 +116,18 @@ func TestRecoveryOfBacklog(t *testing.T) {
 		}
 		loads := []*load{{perS: lambda, judged: []*run{r}, all: []*run{r}}}
 		got := recoveryOf(loads, []trace.Mark{mark("stop", 90, 100)}, []Objective{patient})
-		want := lambda * stood / (mu - lambda)
-		if s := got.Faults[0].Seconds; s == nil || math.Abs(*s-want) > 0.2*want || got.Verdict != Found || *got.Medians[0].Seconds != *s {
-			t.Errorf("seed %d: %+v, want %g s", seed, got.Faults[0], want)
+		if s := got.Faults[0].Seconds; s == nil || math.Abs(*s-emptied) > 0.1*emptied || got.Verdict != Found || *got.Medians[0].Seconds != *s {
+			t.Errorf("seed %d: %+v, the queue was empty after %.1f s", seed, got.Faults[0], emptied)
 		} else {
-			t.Logf("seed %d: %g s, backlog / (μ − λ) = %g s", seed, *s, want)
+			t.Logf("seed %d: %g s, the queue was empty after %.1f s", seed, *s, emptied)
 		}
+		all.Faults = append(all.Faults, got.Faults...)
+	}
+	all.medians()
+	want := lambda * stood / (mu - lambda)
+	if m := all.Medians[0]; m.Seconds == nil || math.Abs(*m.Seconds-want) > 0.1*want || m.Recovered != 10 {
+		t.Errorf("median %+v, backlog ÷ (μ − λ) = %g s", m, want)
+	} else {
+		t.Logf("median %g s, backlog ÷ (μ − λ) = %g s", *m.Seconds, want)
 	}
 }
