@@ -71,10 +71,13 @@ func Analyze(d *tracedir.Dir, o Options) (*Analysis, error) {
 
 // judge fills everything that is found in the loads.
 func (a *Analysis) judge(loads []*load, runs []*run, m *trace.Run, o Options) {
+	a.Validity = validityOf(m.Validity, runs)
+	if m.Validity.Verdict == trace.Invalid {
+		dismiss(loads)
+	}
 	for _, l := range loads {
 		a.Levels = append(a.Levels, levelOf(l))
 	}
-	a.Validity = validityOf(m.Validity, runs)
 	a.Stability = stabilityOf(loads)
 	a.findSLO(loads, o.Objectives)
 	a.findTransitions(loads, o.Objectives)

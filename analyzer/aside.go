@@ -140,14 +140,14 @@ func eachRow[T any](d *tracedir.Dir, runs map[int32]*run, see func(*run, *T), le
 // answer appends what the detectors take of an answered request.
 func (r *row) answer(answers []Answer) []Answer {
 	a := Answer{StartUnixNs: r.StartUnixNs}
-	switch {
-	case r.TFirstTokenUs != nil:
-		a.LatencyUs = *r.TFirstTokenUs
-	case r.TEndUs != nil:
-		a.LatencyUs = *r.TEndUs
-	default:
+	latency, ok := r.TTFTUser()
+	if !ok {
+		latency, ok = r.E2E()
+	}
+	if !ok {
 		return answers
 	}
+	a.LatencyUs = latency.Microseconds()
 	if r.TSentUs != nil {
 		a.LagUs = *r.TSentUs
 	}

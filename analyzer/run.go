@@ -111,11 +111,11 @@ func (r *run) take(w *row, objectives []Objective) {
 		r.outputTokens += *w.OutputTokens
 		r.tokenRows++
 	}
-	if class == trace.ClassOK && w.TEndUs != nil {
-		r.answeredUs += *w.TEndUs
+	if e2e, ok := w.E2E(); ok && class == trace.ClassOK {
+		r.answeredUs += e2e.Microseconds()
 	}
-	if class == trace.ClassOK && w.TFirstTokenUs != nil {
-		r.ttft = append(r.ttft, *w.TFirstTokenUs)
+	if ttft, ok := w.TTFTUser(); ok && class == trace.ClassOK {
+		r.ttft = append(r.ttft, ttft.Microseconds())
 	}
 	if class == trace.ClassOK {
 		if r.answers == nil {

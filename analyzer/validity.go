@@ -40,6 +40,17 @@ func validityOf(v trace.Validity, runs []*run) Validity {
 	return out
 }
 
+// dismiss leaves no load of a run that was marked invalid to be judged: they are
+// shown.
+func dismiss(loads []*load) {
+	for _, l := range loads {
+		l.judged = nil
+		for _, r := range l.all {
+			r.reasons = append(r.reasons, "the run is marked invalid")
+		}
+	}
+}
+
 // ofLevel is what is said of one level of a run.
 func ofLevel(r *run, text string) string {
 	return fmt.Sprintf("level %d (%.4g/s): %s", r.level.Index+1, r.level.OfferedPerS, text)

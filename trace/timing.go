@@ -91,7 +91,7 @@ func TPOT(t *Timing, u *Usage, choices *int32) (time.Duration, bool) {
 }
 
 func offset(us *int64) (time.Duration, bool) {
-	if us == nil {
+	if us == nil || *us < 0 {
 		return 0, false
 	}
 	return time.Duration(*us) * time.Microsecond, true
