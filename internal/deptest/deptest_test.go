@@ -63,7 +63,7 @@ var only = map[string][]string{
 	"gonum.org/v1/plot":                  {"analyzer/report"},
 	"github.com/pkoukk/tiktoken-go":      {"internal/tokens"},
 	"github.com/go-json-experiment/json": {"internal/fault", "internal/llmwire", "sanitizer", "datasets"},
-	"github.com/klauspost/compress":      {"recorder", "internal/leaktest", "datasets"},
+	"github.com/klauspost/compress":      {"recorder", "internal/leaktest", "datasets", "trace/tracedir"},
 	"github.com/andybalholm/brotli":      {"recorder"},
 	"golang.org/x/crypto":                {"recorder"},
 	"golang.org/x/net":                   {"recorder"},
