@@ -83,7 +83,7 @@ func classify(err error) *exitError {
 	case errors.Is(err, syscall.EMFILE):
 		return &exitError{exitUsage, err, "raise the limit of open files (ulimit -n), or give fewer captures at a time"}
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
-		return &exitError{exitUsage, err, "check the path: a file is a capture, a directory is a trace or a run"}
+		return &exitError{exitUsage, err, "check the path: a file is a capture, a directory is a trace or a run, a table of another tool goes with --csv"}
 	case errors.Is(err, fs.ErrNotExist):
 		return &exitError{exitUsage, err, "check the path"}
 	case errors.Is(err, context.Canceled):
