@@ -1,7 +1,6 @@
 package replayer
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -11,11 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lambdac/lambdac/internal/testenv"
 )
 
 // stubVar makes the test binary a service, by the name of one in stubs: what is
@@ -55,26 +55,8 @@ func startStub(tb testing.TB, name string) (url string, pid int) {
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), stubVar+"="+name)
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Wait()
-	})
-	addr, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return "http://" + strings.TrimSpace(addr), cmd.Process.Pid
+	url = "http://" + testenv.Serve(tb, cmd)
+	return url, cmd.Process.Pid
 }
 
 // benchEvents are the events of a stub's stream, each a write of its own.

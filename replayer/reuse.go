@@ -65,8 +65,13 @@ func (f *facts) seePrefix(o *outcome) {
 const cacheDiffers = 0.02
 
 // comparePrefixes warns where the cache served the levels of a run unequally:
-// then latencies differ for another reason than load.
-func comparePrefixes(levels []trace.Level) []string {
+// then latencies differ for another reason than load. Cold levels share no
+// prompt, so that theirs differ only as the trace repeats itself within them.
+func comparePrefixes(levels []trace.Level, cache Cache) []string {
+	remedy := "--cache cold keeps levels apart"
+	if cache == CacheCold {
+		remedy = "a higher load repeats the trace more often; a longer trace does less"
+	}
 	var warnings []string
 	for _, rate := range []struct {
 		name string
@@ -92,8 +97,8 @@ func comparePrefixes(levels []trace.Level) []string {
 			continue
 		}
 		warnings = append(warnings, fmt.Sprintf(
-			"prefix cache: the %s hit rate is %.1f %% in level %d (%.4g/s) and %.1f %% in level %d (%.4g/s): their latencies are not of one cache state (--cache cold makes them so)",
-			rate.name, 100*share(low), low+1, levels[low].OfferedPerS, 100*share(high), high+1, levels[high].OfferedPerS))
+			"prefix cache: the %s hit rate is %.1f %% in level %d (%.4g/s) and %.1f %% in level %d (%.4g/s): their latencies are not of one cache state (%s)",
+			rate.name, 100*share(low), low+1, levels[low].OfferedPerS, 100*share(high), high+1, levels[high].OfferedPerS, remedy))
 	}
 	return warnings
 }

@@ -139,11 +139,11 @@ func TestComparePrefixes(t *testing.T) {
 	level := func(perS float64, repeated, cached int64) trace.Level {
 		return trace.Level{OfferedPerS: perS, Prefix: &trace.PrefixReuse{PlannedTokens: 100, RepeatedTokens: repeated, ReportedTokens: 100, CachedTokens: cached}}
 	}
-	if got := comparePrefixes([]trace.Level{level(1, 40, 39), {}, level(2, 41, 40), level(3, 41, 39)}); len(got) != 0 {
+	if got := comparePrefixes([]trace.Level{level(1, 40, 39), {}, level(2, 41, 40), level(3, 41, 39)}, CacheAsTrace); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
-	got := comparePrefixes([]trace.Level{level(1, 40, 2), level(2, 40, 39)})
-	if len(got) != 1 || !strings.Contains(got[0], "observed hit rate is 2.0 % in level 1 (1/s) and 39.0 % in level 2") {
+	got := comparePrefixes([]trace.Level{level(1, 40, 2), level(2, 40, 39)}, CacheCold)
+	if len(got) != 1 || strings.Contains(got[0], "--cache cold") || !strings.Contains(got[0], "observed hit rate is 2.0 % in level 1 (1/s) and 39.0 % in level 2") {
 		t.Errorf("%q", got)
 	}
 }

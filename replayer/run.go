@@ -279,7 +279,7 @@ func (r *run) finish(cause error) (*Result, error) {
 	r.said.Prompts, warnings = r.fits.report()
 	warnings = append(warnings, r.features.warnings()...)
 	res.Warnings = append(res.Warnings, warnings...)
-	res.Warnings = append(res.Warnings, comparePrefixes(res.Levels)...)
+	res.Warnings = append(res.Warnings, comparePrefixes(res.Levels, r.cfg.Cache)...)
 	if errors.Is(cause, ErrStopped) {
 		res.Warnings = append(res.Warnings, r.cutShort(cause))
 	}

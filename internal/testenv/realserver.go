@@ -1,14 +1,12 @@
 package testenv
 
 import (
-	"bufio"
 	_ "embed"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -47,26 +45,7 @@ func realServerWith(tb testing.TB, flags ...string) (url string) {
 	cmd := exec.Command(python, append([]string{
 		"-c", realServer, "--port", strconv.Itoa(freePort(tb)), "--model", filepath.Join(cache, "lambdac", "gemma-3-270m-q4_k_m.gguf"),
 	}, flags...)...)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Wait()
-	})
-	address, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		tb.Fatalf("start llama.cpp's server: %v", err)
-	}
-	return strings.TrimSpace(address)
+	return Serve(tb, cmd)
 }
 
 // freePort is a port of loopback that nobody listens at.
