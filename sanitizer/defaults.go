@@ -175,7 +175,7 @@ MINIMAL LOW MEDIUM HIGH ON_DEMAND PROVISIONED_THROUGHPUT
 text json json_object json_schema image speech audio grammar regex
 openai anthropic aws.bedrock azure.ai.openai azure.ai.inference gcp.gemini gcp.vertex_ai cohere deepseek groq
 mistral_ai x_ai perplexity moonshot_ai ibm.watsonx.ai
-text_completion generate_content embeddings
+chat text_completion generate_content embeddings
 system developer user assistant tool function model chatbot prompt input USER SYSTEM CHATBOT TOOL MODEL
 object string number integer boolean array null image_url input_text input_image input_file input_audio output_text
 summary_text reasoning reasoning_text message function_call_output item_reference web_search web_search_preview

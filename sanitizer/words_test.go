@@ -25,6 +25,19 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// What our own reader of the API families calls their operations stays as it
+// is: spans that other tools read are known by it.
+func TestOperationsStay(t *testing.T) {
+	for name, policy := range map[string]Policy{"default": DefaultPolicy(), "strict": StrictPolicy()} {
+		s := start(t, Config{Policy: policy, Key: testKey}, &memory{})
+		for _, operation := range []string{"chat", "text_completion", "embeddings", "generate_content"} {
+			if got := s.word("operation", operation); *got != operation {
+				t.Errorf("%s: %q became %q", name, operation, *got)
+			}
+		}
+	}
+}
+
 func TestWord(t *testing.T) {
 	s := start(t, Config{Key: testKey}, &memory{})
 	pseudonym := func(word string) string { return "other-" + s.keys.name("word", word) }
